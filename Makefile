@@ -1,0 +1,35 @@
+# Everything runs from a clean clone with nothing but Python 3.11+ and make.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+
+.PHONY: help install test check demo bench clean
+
+help:              ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+install: $(VENV)/installed  ## the environment in .venv, with every extra
+
+$(VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kohort needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev]'
+	touch $@
+
+test: install check ## lint, types, layers and every test
+	$(BIN)/pytest -n 2
+
+check: install     ## lint, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+demo: install      ## a log made, dumped and replayed before your eyes
+	$(BIN)/kohort demo
+
+bench: install     ## speed and memory, as ratios in one run
+	$(BIN)/python -m bench
+
+clean:             ## forget the environment and caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Kafka's consumer-group coordinator in Python, and the pipeline that reads its log."""

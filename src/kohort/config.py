@@ -1,0 +1,32 @@
+"""Every setting, under its Kafka name and with its Kafka default."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class FlushMode(StrEnum):
+    """When appended bytes are brought to the disk (`log.flush.mode`, ours alone)."""
+
+    ALWAYS = "always"
+    INTERVAL = "interval"
+    OS = "os"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogConfig:
+    """The settings of one topic's partitions; field names are Kafka's with underscores."""
+
+    segment_bytes: int = 1_073_741_824
+    segment_ms: int = 604_800_000
+    segment_index_bytes: int = 10_485_760
+    index_interval_bytes: int = 4096
+    retention_bytes: int = -1
+    retention_ms: int = 604_800_000
+    max_message_bytes: int = 1_048_588
+    cleanup_policy: frozenset[str] = frozenset({"delete"})
+    delete_retention_ms: int = 86_400_000
+    min_cleanable_dirty_ratio: float = 0.5
+    min_compaction_lag_ms: int = 0
+    file_delete_delay_ms: int = 60_000
+    message_timestamp_type: str = "CreateTime"
+    producer_id_expiration_ms: int = 604_800_000

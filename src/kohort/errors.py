@@ -1,0 +1,31 @@
+"""What can go wrong, split by blame: the bytes (`CorruptLog`), the caller (`ClientError`), the machine (`StorageFailed`)."""
+
+
+class KohortError(Exception):
+    """Any failure that kohort foresees; its text is one line for people."""
+
+
+class CorruptLog(KohortError):
+    """Bytes that are not what they claim to be, with the file, the byte position and the reason."""
+
+    def __init__(self, reason: str, *, path: str = "", position: int = 0) -> None:
+        super().__init__(reason, path, position)
+        self.reason = reason
+        self.path = path
+        self.position = position
+
+    def __str__(self) -> str:
+        where = f"{self.path}, byte {self.position}" if self.path else f"byte {self.position}"
+        return f"{where}: {self.reason}"
+
+    def within(self, path: str, offset: int = 0) -> "CorruptLog":
+        """The same damage, told from outside: in that file, `offset` bytes further on."""
+        return CorruptLog(self.reason, path=path or self.path, position=self.position + offset)
+
+
+class ClientError(KohortError):
+    """A request that Kafka refuses; subclasses name the refusal."""
+
+
+class StorageFailed(KohortError):
+    """The disk did not do what it was told; nothing more may be acknowledged."""

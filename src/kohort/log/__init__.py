@@ -1,0 +1,1 @@
+"""Durable partitions: files, segments, recovery, cleaner, retention."""
