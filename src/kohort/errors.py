@@ -1,4 +1,4 @@
-"""What can go wrong, split by blame: the bytes (`CorruptLog`), the caller (`ClientError`), the machine (`StorageFailed`)."""
+"""What can go wrong, split by blame: the bytes (`CorruptLog`), the caller (`ClientError`), the disk (`StorageFailed`)."""
 
 
 class KohortError(Exception):

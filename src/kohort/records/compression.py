@@ -118,7 +118,7 @@ def _unsnappy_block(block: bytes, room: int, limit: int) -> bytes:
     return bytes(cramjam.snappy.decompress_raw(block))
 
 
-# Kafka's Java reader takes LZ4 frames of independent blocks only: magic, FLG (version 1, independent blocks), BD (64 KiB
+# Kafka's Java reader takes LZ4 frames of independent blocks only: magic, FLG (version 1, such blocks), BD (64 KiB
 # blocks) and the checksum of those two bytes.
 _LZ4_HEADER = bytes.fromhex("04224d18604082")
 _LZ4_BLOCK = 64 * 1024
