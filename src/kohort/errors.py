@@ -1,4 +1,4 @@
-"""What can go wrong, split by blame: the bytes (`CorruptLog`), the caller (`ClientError`), the disk (`StorageFailed`)."""
+"""What can go wrong, split by blame: bytes (`CorruptLog`), caller (`ClientError`), disk (`StorageFailed`)."""
 
 
 class KohortError(Exception):

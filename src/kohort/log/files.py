@@ -3,8 +3,8 @@
 `Files` is what a log asks for. `RealFiles` asks the operating system; `simulated_files.py` keeps everything in memory,
 records each operation and can lose whatever was not synced, as a power cut would. Paths are plain strings.
 
-Rules that the callers rely on: `append` and `write_at` put all bytes or raise; what was written is on the disk only after
-`sync` of that file; a file that was created, renamed or removed stays so only after `sync_dir` of its directory.
+Rules that the callers rely on: `append` and `write_at` put all bytes or raise; what was written is on the disk only
+after `sync` of that file; a file that was created, renamed or removed stays so only after `sync_dir` of its directory.
 """
 
 import contextlib
@@ -167,7 +167,8 @@ class RealFiles:
         file = self.open(path, create=True)
         try:
             fcntl.flock(file._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.lockf(file._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the kind of lock that a JVM takes
         except OSError:
             file.close()
-            raise StorageFailed(f"{path} is held by another process: one kohort per data directory") from None
+            raise StorageFailed(f"{path} is held by another process: one broker per data directory") from None
         return file
