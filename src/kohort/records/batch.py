@@ -307,12 +307,13 @@ def read_batches(
 ) -> Iterator[RecordBatch]:
     """Every batch from `start` on.
 
-    Damage is raised; or, with `on_damage`, reported, and the walk goes on behind it if a sound batch begins there.
+    Damage is raised; or, with `on_damage`, reported, and the walk goes on behind it: where a batch's frame is damaged,
+    only if a sound batch begins at the end that it claims.
     """
     position = start
     while position < len(data):
         try:
-            batch = read_batch(data, position)
+            header = read_header(data, position)
         except CorruptLog as damage:
             if on_damage is None:
                 raise
@@ -321,16 +322,30 @@ def read_batches(
             if resumed is None:
                 return
             position = resumed
+            continue
+        position = header.end
+        try:
+            records = read_records(header, data)
+        except CorruptLog as damage:
+            if on_damage is None:
+                raise
+            on_damage(damage)
         else:
-            yield batch
-            position = batch.header.end
+            yield RecordBatch(header, records)
+
+
+def claimed_end(data: bytes | memoryview, position: int) -> int | None:
+    """Where the batch at `position` says that it ends, there or not; None if that cannot be."""
+    length = int.from_bytes(data[position + 8 : position + LOG_OVERHEAD], "big", signed=True)
+    if len(data) - position < LOG_OVERHEAD or not _LEGACY_OVERHEAD[0] <= length <= MAX_BATCH_BYTES - LOG_OVERHEAD:
+        return None
+    return position + LOG_OVERHEAD + length
 
 
 def resume_position(data: bytes | memoryview, position: int) -> int | None:
     """Where a walk may go on behind a damaged batch: its claimed end, if a sound batch begins there."""
-    length = int.from_bytes(data[position + 8 : position + 12], "big", signed=True)
-    behind = position + LOG_OVERHEAD + length
-    if length < _LEGACY_OVERHEAD[0] or behind >= len(data):
+    behind = claimed_end(data, position)
+    if behind is None or behind >= len(data):
         return None
     try:
         read_header(data, behind)

@@ -1,0 +1,560 @@
+"""The compiled loops behind `columns.py`: batches found and checked, records parsed, keys interned, values read.
+
+They work on arrays of bytes and numbers only and raise nothing: where something does not add up they say so, and the
+scalar codec, which is the definition, is asked for the reason. Compiled code is kept on disk, so that only the first
+run on a machine waits for the compiler.
+"""
+
+import platform
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from numpy.typing import NDArray
+
+from kohort.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_BATCH_BYTES
+
+Bytes = NDArray[np.uint8]
+Longs = NDArray[np.int64]
+Ints = NDArray[np.int32]
+
+# Columns of the table of batches.
+POSITION, SIZE, BASE_OFFSET, LEADER_EPOCH, MAGIC, ATTRIBUTES, LAST_OFFSET_DELTA = 0, 1, 2, 3, 4, 5, 6
+BASE_TIMESTAMP, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, RECORD_COUNT = 7, 8, 9, 10, 11, 12
+MARKER, COORDINATOR_EPOCH = 13, 14
+HEAD_WIDTH = 15
+
+# What a scan of batches ended with.
+COMPLETE, CUT_OFF, DAMAGED = 0, 1, 2
+
+NO_KEY = -1
+NO_MARKER = -1
+
+# Shape of an interned key, as far as the kernel can tell.
+ODD, CLEAN_OFFSET, CLEAN_GROUP = 0, 1, 2
+
+_CRC_START = 21
+_LEGACY_LEAST = 14
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+
+
+@intrinsic
+def _load64_intrinsic(typingctx: Any, data: Any, index: Any) -> Any:
+    """Eight bytes at any alignment as one little-endian number; the caller has checked that they are there."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        array = context.make_array(signature.args[0])(context, builder, args[0])
+        pointer = builder.gep(array.data, [args[1]])
+        wide = builder.bitcast(pointer, ir.IntType(64).as_pointer())
+        return builder.load(wide, align=1)
+
+    return types.uint64(data, types.int64), codegen
+
+
+_load64: Any = _load64_intrinsic
+
+
+def _crc_instruction() -> tuple[str, bool] | None:
+    """The processor's own CRC-32C step over 8 bytes, where every machine of the kind has one."""
+    machine = platform.machine().lower()
+    if machine in ("x86_64", "amd64"):
+        return "llvm.x86.sse42.crc32.64.64", True
+    if machine in ("aarch64", "arm64"):
+        return "llvm.aarch64.crc32cx", False
+    return None
+
+
+def _crc_table(polynomial: int) -> NDArray[np.uint32]:
+    """The eight tables of a sliced CRC; the first serves byte by byte."""
+    table = np.zeros((8, 256), np.uint32)
+    for byte in range(256):
+        crc = byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (polynomial if crc & 1 else 0)
+        table[0, byte] = crc
+    for slice_ in range(1, 8):
+        for byte in range(256):
+            before = int(table[slice_ - 1, byte])
+            table[slice_, byte] = before >> 8 ^ int(table[0, before & 0xFF])
+    return table
+
+
+_TABLE = _crc_table(0x82F63B78)
+_LEGACY_TABLE = _crc_table(0xEDB88320)
+_INSTRUCTION = _crc_instruction()
+
+if _INSTRUCTION is not None:
+    _NAME, _WIDE = _INSTRUCTION
+
+    @intrinsic
+    def _crc_step_intrinsic(typingctx: Any, crc: Any, word: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            accumulator = ir.IntType(64 if _WIDE else 32)
+            function = builder.module.declare_intrinsic(
+                _NAME, (), ir.FunctionType(accumulator, [accumulator, ir.IntType(64)])
+            )
+            first = args[0] if _WIDE else builder.trunc(args[0], accumulator)
+            result = builder.call(function, [first, args[1]])
+            return result if _WIDE else builder.zext(result, ir.IntType(64))
+
+        return types.uint64(types.uint64, types.uint64), codegen
+
+    _crc_step: Any = _crc_step_intrinsic
+else:
+
+    @njit(inline="always")
+    def _crc_step(crc: Any, word: Any) -> Any:
+        x = crc ^ word
+        return np.uint64(
+            _TABLE[7, x & 0xFF]
+            ^ _TABLE[6, x >> 8 & 0xFF]
+            ^ _TABLE[5, x >> 16 & 0xFF]
+            ^ _TABLE[4, x >> 24 & 0xFF]
+            ^ _TABLE[3, x >> 32 & 0xFF]
+            ^ _TABLE[2, x >> 40 & 0xFF]
+            ^ _TABLE[1, x >> 48 & 0xFF]
+            ^ _TABLE[0, x >> 56 & 0xFF]
+        )
+
+
+@njit("uint32(uint8[::1], int64, int64)", cache=True, nogil=True)
+def crc32c(data: Bytes, start: int, end: int) -> Any:
+    """CRC-32C of `data[start:end]`."""
+    crc = np.uint64(0xFFFFFFFF)
+    position = start
+    while position + 8 <= end:
+        crc = _crc_step(crc, _load64(data, position))
+        position += 8
+    small = np.uint32(crc)
+    while position < end:
+        small = (small >> np.uint32(8)) ^ _TABLE[0, (small ^ data[position]) & np.uint32(0xFF)]
+        position += 1
+    return small ^ np.uint32(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def _crc32(data: Any, start: Any, end: Any) -> Any:
+    """The checksum of formats 0 and 1."""
+    crc = np.uint32(0xFFFFFFFF)
+    for position in range(start, end):
+        crc = (crc >> np.uint32(8)) ^ _LEGACY_TABLE[0, (crc ^ data[position]) & np.uint32(0xFF)]
+    return crc ^ np.uint32(0xFFFFFFFF)
+
+
+@njit(inline="always")
+def _int64(data: Any, at: Any) -> Any:
+    value = np.int64(0)
+    for i in range(8):
+        value = (value << 8) | np.int64(data[at + i])
+    return value
+
+
+@njit(inline="always")
+def _int32(data: Any, at: Any) -> Any:
+    raw = (
+        (np.uint32(data[at]) << np.uint32(24))
+        | (np.uint32(data[at + 1]) << np.uint32(16))
+        | (np.uint32(data[at + 2]) << np.uint32(8))
+        | np.uint32(data[at + 3])
+    )
+    return np.int64(np.int32(raw))
+
+
+@njit(inline="always")
+def _int16(data: Any, at: Any) -> Any:
+    return np.int64(np.int16((np.uint16(data[at]) << np.uint16(8)) | np.uint16(data[at + 1])))
+
+
+@njit("UniTuple(int64, 3)(uint8[::1], int64, int64, int64[:, ::1])", cache=True, nogil=True)
+def scan_batches(data: Bytes, start: int, end: int, heads: Longs) -> Any:
+    """Fill `heads` with the sound batches from `start` on; returns how many, where the scan stopped, and why.
+
+    Batches of formats 0 and 1 are checked too, but only their position, size and magic are filled in.
+    """
+    position, count = start, 0
+    while position < end and count < len(heads):
+        if end - position < LOG_OVERHEAD:
+            return count, position, CUT_OFF
+        length = _int32(data, position + 8)
+        size = LOG_OVERHEAD + length
+        if length < _LEGACY_LEAST or size > MAX_BATCH_BYTES:
+            return count, position, DAMAGED
+        if size > end - position:
+            return count, position, CUT_OFF
+        magic = data[position + 16]
+        head = heads[count]
+        head[POSITION] = position
+        head[SIZE] = size
+        head[MAGIC] = magic
+        head[BASE_OFFSET] = _int64(data, position)
+        head[MARKER] = NO_MARKER
+        head[COORDINATOR_EPOCH] = -1
+        if magic == 2:
+            if size < HEADER_SIZE:
+                return count, position, DAMAGED
+            crc = np.uint32(_int32(data, position + 17))
+            if crc32c(data, position + _CRC_START, position + size) != crc:
+                return count, position, DAMAGED
+            head[LEADER_EPOCH] = _int32(data, position + 12)
+            head[ATTRIBUTES] = _int16(data, position + 21)
+            head[LAST_OFFSET_DELTA] = _int32(data, position + 23)
+            head[BASE_TIMESTAMP] = _int64(data, position + 27)
+            head[MAX_TIMESTAMP] = _int64(data, position + 35)
+            head[PRODUCER_ID] = _int64(data, position + 43)
+            head[PRODUCER_EPOCH] = _int16(data, position + 51)
+            head[BASE_SEQUENCE] = _int32(data, position + 53)
+            head[RECORD_COUNT] = _int32(data, position + 57)
+            if head[RECORD_COUNT] < 0:
+                return count, position, DAMAGED
+        else:
+            if magic > 2 or (magic == 1 and length < _LEGACY_LEAST + 8):
+                return count, position, DAMAGED
+            crc = np.uint32(_int32(data, position + 12))
+            if _crc32(data, position + 16, position + size) != crc:
+                return count, position, DAMAGED
+        position += size
+        count += 1
+    return count, position, COMPLETE
+
+
+@njit(inline="always")
+def _varint(data: Any, position: Any, end: Any) -> Any:
+    """A zigzag varint of at most 5 bytes and the position behind it, which is -1 where there is none."""
+    raw = np.uint32(0)
+    shift = np.uint32(0)
+    while position < end and shift < 35:
+        byte = data[position]
+        position += 1
+        raw |= np.uint32(byte & 0x7F) << shift
+        if byte < 0x80:
+            return np.int64(np.int32(raw >> np.uint32(1)) ^ -np.int32(raw & np.uint32(1))), position
+        shift += np.uint32(7)
+    return np.int64(0), np.int64(-1)
+
+
+@njit(inline="always")
+def _varlong(data: Any, position: Any, end: Any) -> Any:
+    raw = np.uint64(0)
+    shift = np.uint64(0)
+    while position < end and shift < 70:
+        byte = data[position]
+        position += 1
+        raw |= np.uint64(byte & 0x7F) << shift
+        if byte < 0x80:
+            return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), position
+        shift += np.uint64(7)
+    return np.int64(0), np.int64(-1)
+
+
+@njit(inline="always")
+def _hash(data: Any, start: Any, end: Any) -> Any:
+    h = np.uint64(end - start) * _MIX
+    position = start
+    while position + 8 <= end:
+        h = (h ^ _load64(data, position)) * _MIX
+        h ^= h >> np.uint64(29)
+        position += 8
+    while position < end:
+        h = (h ^ np.uint64(data[position])) * _MIX
+        position += 1
+    h ^= h >> np.uint64(32)
+    return h
+
+
+@njit(inline="always")
+def _same(a: Any, a_start: Any, b: Any, b_start: Any, length: Any) -> Any:
+    i = 0
+    while i + 8 <= length:
+        if _load64(a, a_start + i) != _load64(b, b_start + i):
+            return False
+        i += 8
+    while i < length:
+        if a[a_start + i] != b[b_start + i]:
+            return False
+        i += 1
+    return True
+
+
+@njit(inline="always")
+def _shape(data: Any, start: Any, end: Any) -> Any:
+    """Whether a key is a plain ASCII offset or group key to the last byte; all others are for the scalar codec."""
+    if end - start < 4:
+        return ODD
+    version = _int16(data, start)
+    group = _int16(data, start + 2)
+    behind = start + 4 + group
+    if group < 0 or behind > end:
+        return ODD
+    if version == 2:
+        for i in range(start + 4, end):
+            if data[i] >= 0x80:
+                return ODD
+        return CLEAN_GROUP if behind == end else ODD
+    if version != 1 or behind + 2 > end:
+        return ODD
+    topic = _int16(data, behind)
+    if topic < 0 or behind + 2 + topic + 4 != end:
+        return ODD
+    for i in range(start + 4, end - 4):
+        if data[i] >= 0x80:
+            return ODD
+    return CLEAN_OFFSET
+
+
+@njit(inline="always")
+def _intern(
+    data: Any, start: Any, end: Any, slots: Any, hashes: Any, starts: Any, arena: Any, shapes: Any, size: Any
+) -> Any:
+    """The id of the key at `data[start:end]`; the size of the table if it is new (and then it was put in)."""
+    h = _hash(data, start, end)
+    mask = len(slots) - 1
+    slot = np.int64(h & np.uint64(mask))
+    length = end - start
+    while True:
+        found = slots[slot]
+        if found < 0:
+            break
+        if (
+            hashes[found] == h
+            and starts[found + 1] - starts[found] == length
+            and _same(arena, starts[found], data, start, length)
+        ):
+            return np.int64(found)
+        slot = (slot + 1) & mask
+    slots[slot] = size
+    hashes[size] = h
+    at = starts[size]
+    for i in range(length):
+        arena[at + i] = data[start + i]
+    starts[size + 1] = at + length
+    shapes[size] = _shape(data, start, end)
+    return size
+
+
+@njit(
+    "int64(uint8[::1], int64[::1], int32[::1], uint64[::1], int64[::1], uint8[::1], int8[::1], int64, int64[::1])",
+    cache=True,
+    nogil=True,
+)
+def intern_all(
+    data: Bytes,
+    bounds: Longs,
+    slots: Ints,
+    hashes: NDArray[np.uint64],
+    starts: Longs,
+    arena: Bytes,
+    shapes: NDArray[np.int8],
+    size: int,
+    ids: Longs,
+) -> Any:
+    """Intern the keys that stand between `bounds`, one after the other; returns the new size of the table."""
+    for i in range(len(bounds) - 1):
+        ids[i] = _intern(data, bounds[i], bounds[i + 1], slots, hashes, starts, arena, shapes, size)
+        if ids[i] == size:
+            size += 1
+    return size
+
+
+@njit("void(uint64[::1], int64, int32[::1])", cache=True, nogil=True)
+def rehash(hashes: NDArray[np.uint64], size: int, slots: Ints) -> None:
+    """Put the first `size` keys into an empty table of slots."""
+    mask = len(slots) - 1
+    for key in range(size):
+        slot = np.int64(hashes[key] & np.uint64(mask))
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = key
+
+
+@njit(
+    "UniTuple(int64, 2)(uint8[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int32[::1], uint64[::1],"
+    " int64[::1], uint8[::1], int8[::1], int64, int64[::1], int64[::1], int32[::1], int64[::1], int32[::1],"
+    " int32[::1])",
+    cache=True,
+    nogil=True,
+)
+def decode_records(
+    data: Bytes,
+    heads: Longs,
+    body_starts: Longs,
+    body_ends: Longs,
+    first_rows: Longs,
+    first_batch: int,
+    slots: Ints,
+    hashes: NDArray[np.uint64],
+    starts: Longs,
+    arena: Bytes,
+    shapes: NDArray[np.int8],
+    size: int,
+    offsets: Longs,
+    timestamps: Longs,
+    key_ids: Ints,
+    value_starts: Longs,
+    value_sizes: Ints,
+    batches: Ints,
+) -> Any:
+    """Parse the records of the batches from `first_batch` on into rows; returns the next batch and the table's size.
+
+    It stops before a batch for which the key table may be too small, and at one that is malformed. A record without a
+    key, and every record of a control batch, has `NO_KEY`; a tombstone has a value of size -1.
+    """
+    for b in range(first_batch, len(heads)):
+        position, end = body_starts[b], body_ends[b]
+        count = heads[b, RECORD_COUNT]
+        if (
+            size + count > len(hashes)
+            or starts[size] + (end - position) > len(arena)
+            or 2 * (size + count) > len(slots)
+        ):
+            return b, size
+        base_offset, base_timestamp = heads[b, BASE_OFFSET], heads[b, BASE_TIMESTAMP]
+        attributes = heads[b, ATTRIBUTES]
+        control = attributes & 0x20 != 0
+        append_time = attributes & 0x08 != 0
+        row = first_rows[b]
+        for n in range(count):
+            length, position = _varint(data, position, end)
+            if position < 0 or length < 0 or length > end - position:
+                return b, size
+            record_end = position + length
+            position += 1
+            delta, position = _varlong(data, position, end)
+            if position < 0:
+                return b, size
+            timestamps[row] = heads[b, MAX_TIMESTAMP] if append_time else base_timestamp + delta
+            delta, position = _varint(data, position, end)
+            if position < 0:
+                return b, size
+            offsets[row] = base_offset + delta
+            key_size, position = _varint(data, position, end)
+            if position < 0 or (key_size >= 0 and key_size > record_end - position):
+                return b, size
+            key_start = position
+            key_ids[row] = NO_KEY
+            if key_size >= 0:
+                position += key_size
+                if not control:
+                    key = _intern(data, key_start, position, slots, hashes, starts, arena, shapes, size)
+                    if key == size:
+                        size += 1
+                    key_ids[row] = key
+            value_size, position = _varint(data, position, end)
+            if position < 0 or (value_size >= 0 and value_size > record_end - position):
+                return b, size
+            value_starts[row] = position
+            value_sizes[row] = value_size if value_size >= 0 else -1
+            if value_size >= 0:
+                position += value_size
+            if control and n == 0:
+                if key_size >= 4:
+                    heads[b, MARKER] = _int16(data, key_start + 2)
+                if value_size >= 6:
+                    heads[b, COORDINATOR_EPOCH] = _int32(data, value_starts[row] + 2)
+            header_count, position = _varint(data, position, end)
+            if position < 0 or header_count < 0 or header_count > record_end - position:
+                return b, size
+            for _ in range(header_count):
+                part, position = _varint(data, position, end)
+                if position < 0 or part < 0 or part > record_end - position:
+                    return b, size
+                position += part
+                part, position = _varint(data, position, end)
+                if position < 0 or (part >= 0 and part > record_end - position):
+                    return b, size
+                if part >= 0:
+                    position += part
+            if position != record_end:
+                return b, size
+            batches[row] = b
+            row += 1
+        if position != end:
+            return b, size
+    return len(heads), size
+
+
+@njit("void(uint8[::1], int64[::1], int64[::1], uint8[::1], int64[::1])", cache=True, nogil=True)
+def gather(data: Bytes, from_: Longs, sizes: Longs, out: Bytes, to: Longs) -> None:
+    """Copy pieces of `data` to their places in `out`."""
+    for i in range(len(from_)):
+        source, target = from_[i], to[i]
+        for n in range(sizes[i]):
+            out[target + n] = data[source + n]
+
+
+@njit(
+    "void(uint8[::1], int64[::1], int32[::1], int16[::1], int64[::1], int32[::1], int64[::1], int32[::1], int64[::1],"
+    " int64[::1], boolean[::1])",
+    cache=True,
+    nogil=True,
+)
+def decode_offset_values(
+    data: Bytes,
+    starts: Longs,
+    sizes: Ints,
+    versions: NDArray[np.int16],
+    offsets: Longs,
+    leader_epochs: Ints,
+    metadata_starts: Longs,
+    metadata_sizes: Ints,
+    commit_timestamps: Longs,
+    expire_timestamps: Longs,
+    plain: NDArray[np.bool_],
+) -> None:
+    """Read offset commit values. What is not `plain` (unknown, malformed, or with tagged fields) is left to others."""
+    for i in range(len(starts)):
+        at, end = starts[i], starts[i] + sizes[i]
+        plain[i] = False
+        if sizes[i] < 2:
+            continue
+        version = _int16(data, at)
+        versions[i] = version
+        at += 2
+        if version < 0 or version > 4 or end - at < 8:
+            continue
+        offsets[i] = _int64(data, at)
+        at += 8
+        leader_epochs[i] = -1
+        if version >= 3:
+            if end - at < 4:
+                continue
+            leader_epochs[i] = _int32(data, at)
+            at += 4
+        if version >= 4:
+            raw = np.int64(0)
+            shift = 0
+            whole = False
+            while at < end and shift < 35:
+                byte = np.int64(data[at])
+                at += 1
+                raw |= (byte & 0x7F) << shift
+                shift += 7
+                if byte < 0x80:
+                    whole = True
+                    break
+            size = (raw & 0xFFFFFFFF) - 1
+            if not whole:
+                continue
+        else:
+            if end - at < 2:
+                continue
+            size = _int16(data, at)
+            at += 2
+        if size < 0 or size > end - at:
+            continue
+        metadata_starts[i] = at
+        metadata_sizes[i] = size
+        at += size
+        if end - at < 8:
+            continue
+        commit_timestamps[i] = _int64(data, at)
+        at += 8
+        expire_timestamps[i] = -1
+        if version == 1:
+            if end - at < 8:
+                continue
+            expire_timestamps[i] = _int64(data, at)
+        if version >= 4 and (end - at < 1 or data[at] != 0):
+            continue
+        plain[i] = True

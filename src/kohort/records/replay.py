@@ -1,0 +1,369 @@
+"""The mergeable replay: what a broker would know of its groups after loading a log.
+
+Kafka loads a partition from its first byte to its last. Here any stretch of the log is folded into a `Piece` on its
+own, and two neighbouring pieces merge into the piece of both: in parallel, in any bracketing, or as the log grows,
+always with the result of the serial load.
+
+Why that works. For one key let *t* be the position of its last tombstone. Then the committed value is the one at the
+highest position among
+
+    position    all puts behind t                          (what a broker answers while it runs, and what 4.x loads)
+    kafka-2.6   plain puts behind t, and puts of a transaction whose commit *marker* stands behind t
+                                                           (what brokers up to 3.9 make of their log)
+
+where a transactional put counts once its producer's next marker is a commit. So a piece keeps, per key, t and the best
+value so far. Per producer it keeps what is not decided inside of it: the keys touched before its first marker (they
+replace what an earlier piece has open), that marker, and the puts still open at its end. Merging decides the left
+piece's open puts at the right piece's first markers. Of all other records (groups, members) the last one counts.
+
+A record that cannot be read is no reason to stop: an unreadable key is counted, an unreadable value stands where it
+stands, and `finish` lists it instead of giving an older value for the truth.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kohort.records import kernels
+from kohort.records.columns import OFFSET_KIND, UNREADABLE_KIND, Columns, KeyTable
+from kohort.records.control import ControlType
+from kohort.records.kernels import Bytes, Ints, Longs
+
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+_NOWHERE = -1
+
+Rows = NDArray[np.int64]
+
+
+class Rule(StrEnum):
+    """Whose load to follow where they differ."""
+
+    POSITION = "position"
+    KAFKA_2_6 = "kafka-2.6"
+
+
+@dataclass(slots=True)
+class Put:
+    """A transactional commit that waits for its marker."""
+
+    position: int
+    value: bytes
+
+
+@dataclass(slots=True)
+class Producer:
+    """What a piece knows of one producer's transactions."""
+
+    touched: set[int] = field(default_factory=set)
+    marker: tuple[ControlType, int] | None = None
+    open: dict[int, Put] = field(default_factory=dict)
+
+
+class Values:
+    """Bytes per key, the latest kept; the room of replaced ones is won back when it is more than half."""
+
+    def __init__(self) -> None:
+        self._starts: Longs = np.zeros(0, np.int64)
+        self._sizes: Longs = np.zeros(0, np.int64)
+        self._arena: Bytes = np.empty(1 << 16, np.uint8)
+        self._used = 0
+        self._live = 0
+
+    def __getitem__(self, key: int) -> bytes:
+        start = self._starts[key]
+        return self._arena[start : start + self._sizes[key]].tobytes()
+
+    def drop(self, keys: Longs | Ints) -> None:
+        dropped = np.unique(keys)
+        self._live -= int(self._sizes[dropped].sum())
+        self._sizes[dropped] = 0
+
+    def resize(self, keys: int) -> None:
+        self._starts = _extended(self._starts, keys, 0)
+        self._sizes = _extended(self._sizes, keys, 0)
+
+    def put(self, keys: Longs, data: Bytes, starts: Longs, sizes: Longs) -> None:
+        """Keep these pieces of `data` under `keys`, each of which is named once."""
+        self._reserve(int(sizes.sum()))
+        places = np.zeros(len(sizes), np.int64)
+        np.cumsum(sizes[:-1], out=places[1:])
+        places += self._used
+        kernels.gather(data, starts, sizes, self._arena, places)
+        self._live += int(sizes.sum()) - int(self._sizes[keys].sum())
+        self._used += int(sizes.sum())
+        self._starts[keys] = places
+        self._sizes[keys] = sizes
+
+    def put_all(self, values: dict[int, bytes]) -> None:
+        if values:
+            sizes = np.array([len(value) for value in values.values()], np.int64)
+            starts = np.cumsum(sizes) - sizes
+            data = np.frombuffer(bytearray(b"".join(values.values())), np.uint8)
+            self.put(np.array(list(values), np.int64), data, starts, sizes)
+
+    def put_from(self, keys: Longs, other: "Values", other_keys: Longs) -> None:
+        self.put(keys, other._arena, other._starts[other_keys], other._sizes[other_keys])
+
+    def _reserve(self, wanted: int) -> None:
+        if self._used + wanted <= len(self._arena):
+            return
+        packed = np.cumsum(self._sizes) - self._sizes
+        arena = np.empty(max(1 << 16, 2 * (self._live + wanted)), np.uint8)
+        kernels.gather(self._arena, self._starts, self._sizes, arena, packed)
+        self._arena, self._starts, self._used = arena, packed, self._live
+
+
+class Piece:
+    """What a stretch of log does to the state before it."""
+
+    def __init__(self, rule: Rule = Rule.POSITION, keys: KeyTable | None = None) -> None:
+        self.rule = rule
+        self.keys = keys if keys is not None else KeyTable()
+        self.records = 0
+        self.unreadable_keys = 0
+        self.producers: dict[int, Producer] = {}
+        self.best: Longs = np.empty(0, np.int64)
+        self.removed: Longs = np.empty(0, np.int64)
+        self.mentioned: Longs = np.empty(0, np.int64)
+        self.values = Values()
+
+    def append(self, columns: Columns) -> None:
+        """Fold the records that follow this piece directly; `columns` must share its key table."""
+        if columns.keys is not self.keys:
+            raise ValueError("these columns were decoded with another key table")
+        keys = self.keys.canonical(columns.key_ids)
+        has_key = columns.key_ids != kernels.NO_KEY
+        kinds = np.full(len(columns), UNREADABLE_KIND, np.int8)
+        kinds[has_key] = self.keys.kinds[keys[has_key]]
+        self._resize()
+        attributes = columns.heads[:, kernels.ATTRIBUTES][columns.batches]
+        data = attributes & _CONTROL == 0
+        self.records += len(columns)
+        self.unreadable_keys += int((data & (kinds == UNREADABLE_KIND)).sum())
+
+        readable = data & (kinds != UNREADABLE_KIND)
+        has_value = columns.value_sizes >= 0
+        in_transaction = readable & (attributes & _TRANSACTIONAL != 0) & (kinds == OFFSET_KIND)
+        removal = readable & ~has_value
+        if self.rule is Rule.KAFKA_2_6:
+            removal &= ~in_transaction
+
+        mentions = np.flatnonzero(readable & has_value)
+        self.mentioned[keys[mentions]] = columns.offsets[mentions]
+        self._remove(keys[removal], columns.offsets[removal])
+        self._put(columns, keys, np.flatnonzero(readable & has_value & ~in_transaction))
+        if in_transaction.any() or not data.all():
+            self._end_transactions(columns, keys, in_transaction, ~data)
+
+    def merge(self, right: "Piece") -> "Piece":
+        """The piece of both stretches, this one before `right`. This piece is used up; `right` is left as it is."""
+        if right.rule is not self.rule:
+            raise ValueError(f"a {self.rule} piece cannot take in a {right.rule} one")
+        ids = self.keys.intern_table(right.keys)[: len(right.best)]
+        self._resize()
+        self.records += right.records
+        self.unreadable_keys += right.unreadable_keys
+        mentioned = right.mentioned > _NOWHERE
+        self.mentioned[ids[mentioned]] = right.mentioned[mentioned]
+        removed = right.removed > _NOWHERE
+        self._remove(ids[removed], right.removed[removed])
+        standing = np.flatnonzero(right.best > _NOWHERE)
+        self.best[ids[standing]] = right.best[standing]
+        self.values.put_from(ids[standing], right.values, standing)
+        self._merge_producers(
+            {
+                pid: Producer(
+                    {int(ids[key]) for key in producer.touched},
+                    producer.marker,
+                    {int(ids[key]): put for key, put in producer.open.items()},
+                )
+                for pid, producer in right.producers.items()
+            }
+        )
+        return self
+
+    def _resize(self) -> None:
+        size = self.keys.size
+        self.best = _extended(self.best, size, _NOWHERE)
+        self.removed = _extended(self.removed, size, _NOWHERE)
+        self.mentioned = _extended(self.mentioned, size, _NOWHERE)
+        self.values.resize(size)
+
+    def _remove(self, keys: Longs | Ints, positions: Longs) -> None:
+        self.removed[keys] = positions
+        self.best[keys] = _NOWHERE
+        self.values.drop(keys)
+
+    def _put(self, columns: Columns, keys: Ints, rows: Rows) -> None:
+        """Plain puts, in the order of the log; those that a later tombstone of this stretch ends are passed over."""
+        rows = rows[columns.offsets[rows] > self.removed[keys[rows]]]
+        last = _last_of_each(keys[rows], self.keys.size)
+        self._store(columns, keys, rows[last])
+
+    def _store(self, columns: Columns, keys: Ints, rows: Rows) -> None:
+        self.best[keys[rows]] = columns.offsets[rows]
+        self.values.put(
+            keys[rows].astype(np.int64),
+            columns.data,
+            columns.value_starts[rows],
+            columns.value_sizes[rows].astype(np.int64),
+        )
+
+    def _end_transactions(
+        self, columns: Columns, keys: Ints, in_transaction: NDArray[np.bool_], control: NDArray[np.bool_]
+    ) -> None:
+        """Transactional rows and markers: decide what this stretch decides, keep the rest per producer."""
+        events = _Transactions(columns, keys, in_transaction, control)
+        mine: dict[int, Producer] = {}
+        for pid, row, control_type in events.first_markers():
+            mine[pid] = Producer(marker=(control_type, int(columns.offsets[row])))
+        for pid, row in events.before_first_marker():
+            mine.setdefault(pid, Producer()).touched.add(int(keys[row]))
+        for pid, row in events.undecided():
+            value = columns.value(row)
+            producer = mine.setdefault(pid, Producer())
+            if value is not None:
+                producer.open[int(keys[row])] = Put(int(columns.offsets[row]), value)
+            elif self.rule is Rule.KAFKA_2_6:
+                producer.open.pop(int(keys[row]), None)
+        rows, markers = events.committed(self.rule)
+        self._accept(columns, keys, rows, columns.offsets[markers])
+        self._merge_producers(mine)
+
+    def _accept(self, columns: Columns, keys: Ints, rows: Rows, markers: Longs) -> None:
+        """Transactional puts whose commit marker stands in this stretch."""
+        positions = columns.offsets[rows]
+        alive = (markers if self.rule is Rule.KAFKA_2_6 else positions) > self.removed[keys[rows]]
+        rows = rows[alive & (positions > self.best[keys[rows]])]
+        rows = rows[np.argsort(columns.offsets[rows], kind="stable")]
+        self._store(columns, keys, rows[_last_of_each(keys[rows], self.keys.size)])
+
+    def _merge_producers(self, right: dict[int, Producer]) -> None:
+        """Decide what is open here at the first markers on the right, and take over what stays undecided."""
+        offers: dict[int, Put] = {}
+        for pid, theirs in right.items():
+            ours = self.producers.setdefault(pid, Producer())
+            still_open = {key: put for key, put in ours.open.items() if key not in theirs.touched}
+            if theirs.marker is not None:
+                if theirs.marker[0] is ControlType.COMMIT:
+                    for key, put in still_open.items():
+                        alive = theirs.marker[1] if self.rule is Rule.KAFKA_2_6 else put.position
+                        standing = offers[key].position if key in offers else self.best[key]
+                        if alive > self.removed[key] and put.position > standing:
+                            offers[key] = put
+                still_open = {}
+            if ours.marker is None:
+                ours.touched |= theirs.touched
+                ours.marker = theirs.marker
+            ours.open = still_open | theirs.open
+        for key, put in offers.items():
+            self.best[key] = put.position
+        self.values.put_all({key: put.value for key, put in offers.items()})
+
+    def pending(self) -> Iterator[tuple[int, int, Put]]:
+        """Producer id, key and put of every commit that is still open at the end of this piece."""
+        for pid, producer in self.producers.items():
+            for key, put in producer.open.items():
+                if self.rule is Rule.KAFKA_2_6 or put.position > self.removed[key]:
+                    yield pid, key, put
+
+    def standing(self) -> list[int]:
+        """The keys that have a value at the end of this piece."""
+        return np.flatnonzero(self.best > _NOWHERE).tolist()
+
+    def gone(self) -> list[int]:
+        """The keys whose last record is a tombstone."""
+        return np.flatnonzero((self.best == _NOWHERE) & (self.removed > _NOWHERE)).tolist()
+
+    def mentioned_offsets(self) -> list[int]:
+        """The offset keys that any record gave a value, whatever became of it."""
+        kinds = self.keys.kinds[: len(self.best)]
+        return np.flatnonzero((kinds == OFFSET_KIND) & (self.mentioned > _NOWHERE)).tolist()
+
+
+class _Transactions:
+    """The transactional rows and the markers of some columns, in the order of producer and log."""
+
+    def __init__(
+        self, columns: Columns, keys: Ints, in_transaction: NDArray[np.bool_], control: NDArray[np.bool_]
+    ) -> None:
+        first_in_batch = np.ones(len(columns), np.bool_)
+        first_in_batch[1:] = columns.batches[1:] != columns.batches[:-1]
+        rows = np.flatnonzero(in_transaction | (control & first_in_batch))
+        pids = columns.heads[:, kernels.PRODUCER_ID][columns.batches[rows]]
+        order = np.argsort(pids, kind="stable")
+        self._rows, self._pids = rows[order], pids[order]
+        self._is_marker = control[self._rows]
+        self._is_commit = columns.heads[columns.batches[self._rows], kernels.MARKER] == ControlType.COMMIT
+        self._has_value = columns.value_sizes[self._rows] >= 0
+        self._keys = keys[self._rows]
+        count = len(self._rows)
+        next_marker = np.where(self._is_marker, np.arange(count), count)
+        next_marker = np.minimum.accumulate(next_marker[::-1])[::-1] if count else next_marker
+        same = np.append(self._pids, np.int64(0))[next_marker] == self._pids
+        self._next = np.where(same & (next_marker < count), next_marker, count)
+
+    def first_markers(self) -> Iterator[tuple[int, int, ControlType]]:
+        """A control record that is no commit ends a transaction without one, as in Kafka."""
+        at = np.flatnonzero(self._is_marker)
+        first = np.ones(len(at), np.bool_)
+        first[1:] = self._pids[at][1:] != self._pids[at][:-1]
+        at = at[first]
+        for (pid, row), commit in zip(self._pairs(at), self._is_commit[at], strict=True):
+            yield pid, row, ControlType.COMMIT if commit else ControlType.ABORT
+
+    def before_first_marker(self) -> Iterator[tuple[int, int]]:
+        markers = np.cumsum(self._is_marker)
+        new_producer = np.ones(len(self._pids), np.bool_)
+        new_producer[1:] = self._pids[1:] != self._pids[:-1]
+        before = np.maximum.accumulate(np.where(new_producer, markers - self._is_marker, 0))
+        return self._pairs(np.flatnonzero((markers == before) & ~self._is_marker))
+
+    def undecided(self) -> Iterator[tuple[int, int]]:
+        return self._pairs(np.flatnonzero(~self._is_marker & (self._next == len(self._rows))))
+
+    def committed(self, rule: Rule) -> tuple[Rows, Rows]:
+        """The rows of puts that a marker commits, and the rows of those markers."""
+        decided = ~self._is_marker & (self._next < len(self._rows))
+        at = np.flatnonzero(decided)
+        at = at[self._is_commit[self._next[at]]]
+        if rule is Rule.KAFKA_2_6 and not self._has_value[at].all():
+            # A tombstone inside a transaction takes back what the same transaction put before it.
+            order = np.lexsort((self._keys[at], self._next[at]))
+            at = at[order]
+            last = np.ones(len(at), np.bool_)
+            last[:-1] = (self._keys[at][1:] != self._keys[at][:-1]) | (self._next[at][1:] != self._next[at][:-1])
+            at = at[last]
+        at = at[self._has_value[at]]
+        return self._rows[at], self._rows[self._next[at]]
+
+    def _pairs(self, at: Longs) -> Iterator[tuple[int, int]]:
+        return zip(self._pids[at].tolist(), self._rows[at].tolist(), strict=True)
+
+
+def fold(columns: Iterable[Columns], rule: Rule = Rule.POSITION, keys: KeyTable | None = None) -> Piece:
+    """The piece of consecutive columns that share a key table."""
+    piece = Piece(rule, keys)
+    for part in columns:
+        piece.append(part)
+    return piece
+
+
+def _last_of_each(keys: Ints, size: int) -> NDArray[np.int64]:
+    """The indices of the last appearance of each key."""
+    last = np.empty(size, np.int64)
+    indices = np.arange(len(keys))
+    last[keys] = indices
+    return np.flatnonzero(last[keys] == indices)
+
+
+def _extended(array: Longs, size: int, filler: int) -> Longs:
+    if size <= len(array):
+        return array
+    grown = np.full(size, filler, np.int64)
+    grown[: len(array)] = array
+    return grown
