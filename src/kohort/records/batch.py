@@ -296,14 +296,14 @@ def _read_header_legacy(data: bytes | memoryview, position: int, size: int, magi
     )
 
 
-def read_batch(data: bytes, position: int = 0) -> RecordBatch:
+def read_batch(data: bytes | memoryview, position: int = 0) -> RecordBatch:
     """The batch at `position`, checked and opened."""
     header = read_header(data, position)
     return RecordBatch(header, read_records(header, data))
 
 
 def read_batches(
-    data: bytes, start: int = 0, *, on_damage: Callable[[CorruptLog], None] | None = None
+    data: bytes | memoryview, start: int = 0, *, on_damage: Callable[[CorruptLog], None] | None = None
 ) -> Iterator[RecordBatch]:
     """Every batch from `start` on.
 
@@ -354,12 +354,12 @@ def resume_position(data: bytes | memoryview, position: int) -> int | None:
     return behind
 
 
-def read_records(header: BatchHeader, data: bytes) -> tuple[Record, ...]:
+def read_records(header: BatchHeader, data: bytes | memoryview) -> tuple[Record, ...]:
     """The records of a batch whose header was read from `data`."""
     try:
         if header.magic < 2:
             return tuple(_read_legacy(header, data))
-        body = decompress(header.codec, data[header.position + HEADER_SIZE : header.end])
+        body = decompress(header.codec, bytes(data[header.position + HEADER_SIZE : header.end]))
         return tuple(decode_records(header, body))
     except CorruptLog as damage:
         raise CorruptLog(damage.reason, position=header.position) from None
@@ -471,7 +471,7 @@ def _put_varlong(out: bytearray, value: int) -> None:
     out.append(raw)
 
 
-def _read_legacy(header: BatchHeader, data: bytes) -> Iterator[Record]:
+def _read_legacy(header: BatchHeader, data: bytes | memoryview) -> Iterator[Record]:
     """A message of format 0 or 1; a compressed one wraps a whole set of them."""
     key, value = _read_message(header, data)
     if header.codec == Codec.NONE:
@@ -496,7 +496,7 @@ def _read_legacy(header: BatchHeader, data: bytes) -> Iterator[Record]:
         yield Record(wrap64(message.base_offset + shift), timestamp, key, value)
 
 
-def _read_message(header: BatchHeader, data: bytes) -> tuple[bytes | None, bytes | None]:
+def _read_message(header: BatchHeader, data: bytes | memoryview) -> tuple[bytes | None, bytes | None]:
     start = header.position + LOG_OVERHEAD + _LEGACY_OVERHEAD[header.magic] - 8
     key, position = _sized_bytes(data, start, header.end)
     value, position = _sized_bytes(data, position, header.end)
@@ -505,7 +505,7 @@ def _read_message(header: BatchHeader, data: bytes) -> tuple[bytes | None, bytes
     return key, value
 
 
-def _sized_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, int]:
+def _sized_bytes(data: bytes | memoryview, position: int, end: int) -> tuple[bytes | None, int]:
     if end - position < 4:
         raise CorruptLog("a message ends inside a length")
     size = int.from_bytes(data[position : position + 4], "big", signed=True)
@@ -514,7 +514,7 @@ def _sized_bytes(data: bytes, position: int, end: int) -> tuple[bytes | None, in
         return None, position
     if size > end - position:
         raise CorruptLog(f"{size} bytes claimed where {end - position} are left in the message")
-    return data[position : position + size], position + size
+    return bytes(data[position : position + size]), position + size
 
 
 def moved(header: BatchHeader, by: int) -> BatchHeader:

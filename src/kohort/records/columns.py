@@ -202,15 +202,26 @@ class Columns:
         keep = np.ones(len(self), np.bool_)
         for batch in bad:
             keep[first_rows[batch] : first_rows[batch + 1]] = False
+        return self._rows(keep)
+
+    def until(self, timestamp: int) -> tuple["Columns", bool]:
+        """The columns before the first batch whose time is later than `timestamp`, and whether there was one."""
+        later = np.flatnonzero(self.heads[:, kernels.MAX_TIMESTAMP] > timestamp)
+        if not len(later):
+            return self, False
+        end = int(np.searchsorted(self.batches, later[0]))
+        return self._rows(slice(0, end)), True
+
+    def _rows(self, chosen: slice | NDArray[np.bool_]) -> "Columns":
         return Columns(
             self.data,
             self.heads,
-            self.offsets[keep],
-            self.timestamps[keep],
-            self.key_ids[keep],
-            self.value_starts[keep],
-            self.value_sizes[keep],
-            self.batches[keep],
+            self.offsets[chosen],
+            self.timestamps[chosen],
+            self.key_ids[chosen],
+            self.value_starts[chosen],
+            self.value_sizes[chosen],
+            self.batches[chosen],
             self.keys,
         )
 

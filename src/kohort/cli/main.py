@@ -1,0 +1,50 @@
+"""The `kohort` command: its options, its exit codes (0 done, 1 the work failed, 2 wrong usage), its subcommands."""
+
+import importlib
+import sys
+
+import click
+
+from kohort.errors import KohortError
+
+_COMMANDS = {
+    "demo": "A log made, dumped and replayed before your eyes.",
+    "dump": "Every record of an offsets topic, decoded.",
+    "state": "Groups and offsets as a broker would load them.",
+}
+
+
+class _Commands(click.Group):
+    """Subcommands that are imported when they are asked for, so that each starts with no more than it needs."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
+        if name not in _COMMANDS:
+            return None
+        command: click.Command = getattr(importlib.import_module(f"kohort.cli.{name}"), name)
+        command.help = command.help or _COMMANDS[name]
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(_COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="kohort")
+def cli() -> None:
+    """Kafka's consumer groups: their coordinator, and the log that it keeps."""
+
+
+def main() -> None:
+    try:
+        cli.main()
+    except KohortError as error:
+        click.echo(f"kohort: {error}", err=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
