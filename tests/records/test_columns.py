@@ -153,4 +153,4 @@ def test_keys_that_mean_the_same_are_one() -> None:
     group = table.intern(encode_key(GroupKey("�")))
 
     numbers = np.array([plain, *same, mended, group], np.int32)
-    assert table.canonical(numbers).tolist() == [plain, plain, plain, group, group]
+    assert table.canonical[numbers].tolist() == [plain, plain, plain, group, group]

@@ -124,11 +124,12 @@ def segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progres
     """Every sound batch of a segment as columns, a window at a time; each window's bytes make room for the next's."""
     import numpy as np
 
-    from kohort.records.columns import decode
+    from kohort.records.columns import Buffers, decode
 
     with open(path, "rb", buffering=0) as file:
         left = os.fstat(file.fileno()).st_size
         buffer = np.empty(min(_WINDOW, left), np.uint8)
+        buffers = Buffers()
         kept = position = 0
         while left or kept:
             got = file.readinto(buffer[kept:].data) if left else 0
@@ -136,7 +137,7 @@ def segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progres
             data = buffer[: kept + got]
             final = left == 0 or len(data) >= _LARGEST_WINDOW
             told = functools.partial(_tell, on_damage, path, position)
-            window = decode(data, keys, final=final, on_damage=told)
+            window = decode(data, keys, final=final, on_damage=told, buffers=buffers)
             yield window.columns
             on_progress(window.consumed)
             if window.lost:

@@ -12,7 +12,7 @@ the window's own bytes; from there on every batch is alike.
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from kohort.records.batch import (
     resume_position,
 )
 from kohort.records.compression import decompress
-from kohort.records.kernels import Bytes, Ints, Longs
+from kohort.records.kernels import Bytes, Ints, Longs, Slots
 from kohort.records.offsets_topic import CoordinatorKey, GroupKey, Key, OffsetKey, UnknownKey, decode_key, encode_key
 
 OFFSET_KIND, GROUP_KIND, UNREADABLE_KIND = 1, 2, -1
@@ -48,14 +48,13 @@ class KeyTable:
 
     def __init__(self) -> None:
         self.size = 0
-        self._slots: Ints = np.full(1 << 12, -1, np.int32)
-        self._hashes = np.empty(1 << 11, np.uint64)
+        self._slots: Slots = np.full(1 << 12, kernels.EMPTY_SLOT)
+        self._hashes: Slots = np.empty(1 << 11, np.uint64)
         self._starts: Longs = np.zeros((1 << 11) + 1, np.int64)
         self._arena: Bytes = np.empty(1 << 17, np.uint8)
         self._shapes = np.empty(1 << 11, np.int8)
         self._kinds = np.empty(0, np.int8)
         self._canonical: Ints = np.empty(0, np.int32)
-        self._aliases = False
 
     def __getstate__(self) -> tuple[bytes, Longs]:
         return self._arena[: self._starts[self.size]].tobytes(), self._starts[: self.size + 1].copy()
@@ -96,7 +95,7 @@ class KeyTable:
             self._starts = _grown(self._starts, room + 1)
             self._shapes = _grown(self._shapes, room)
         if 2 * wanted > len(self._slots):
-            self._slots = np.full(1 << (2 * wanted - 1).bit_length(), -1, np.int32)
+            self._slots = np.full(1 << (2 * wanted - 1).bit_length(), kernels.EMPTY_SLOT)
             kernels.rehash(self._hashes, self.size, self._slots)
         used = int(self._starts[self.size])
         if used + key_bytes > len(self._arena):
@@ -108,14 +107,15 @@ class KeyTable:
         self._classify()
         return self._kinds
 
-    def canonical(self, keys: Ints) -> Ints:
-        """The same keys, with those that mean the same thing under one number.
+    @property
+    def canonical(self) -> Ints:
+        """For each key the one that means the same thing.
 
         An offset key of type 0, one with bytes behind it, or one whose UTF-8 is mended on reading is the same key to
         Kafka as its plain form.
         """
         self._classify()
-        return self._canonical[keys] if self._aliases else keys
+        return self._canonical
 
     def _classify(self) -> None:
         known = len(self._kinds)
@@ -145,9 +145,7 @@ class KeyTable:
             case UnknownKey():
                 self._kinds[number] = UNREADABLE_KIND
                 return
-        if plain != number:
-            self._canonical[number] = plain
-            self._aliases = True
+        self._canonical[number] = plain
 
     def decode_into(self, columns: "Columns", starts: Longs, ends: Longs, first_rows: Longs, batch: int) -> int:
         """Parse batches from `batch` on into rows; returns the first one that was not parsed."""
@@ -231,6 +229,21 @@ class Columns:
         return None if size < 0 else self.data[start : start + size].tobytes()
 
 
+class Buffers:
+    """Memory that one window's columns leave to the next; without it, much of the time goes into fresh pages."""
+
+    def __init__(self) -> None:
+        self._arrays: dict[str, NDArray[Any]] = {}
+
+    def take(self, name: str, count: int, dtype: type[Number], width: int = 1) -> NDArray[Number]:
+        """An array for so many items, of a row each where `width` is more than 1. What is in it is left over."""
+        size = count * width
+        if name not in self._arrays or len(self._arrays[name]) < size:
+            self._arrays[name] = np.empty(size + size // 4, dtype)
+        taken = self._arrays[name][:size]
+        return taken if width == 1 else taken.reshape(count, width)
+
+
 @dataclass(frozen=True, slots=True)
 class Window:
     """The outcome of decoding a window: its columns, how many bytes were used, and whether nothing behind is usable."""
@@ -246,14 +259,15 @@ def decode(
     *,
     final: bool = True,
     on_damage: Callable[[CorruptLog], None] | None = None,
+    buffers: Buffers | None = None,
 ) -> Window:
     """The records of all whole batches in `data`, an array that may be written to.
 
     With `final`, nothing follows `data`, so a batch that is cut off is damage. Damage is raised; or, with `on_damage`,
     reported, and decoding goes on behind it, just as `read_batches` does. If nothing is consumed of a window that is
-    not final, a larger one is needed.
+    not final, a larger one is needed. With `buffers`, the columns are good until those are used again.
     """
-    decoder = _Decoder(data, keys, final)
+    decoder = _Decoder(data, keys, final, buffers or Buffers())
     window = decoder.run()
     for damage in sorted(decoder.damage, key=lambda found: found.position):
         if on_damage is None:
@@ -265,12 +279,13 @@ def decode(
 class _Decoder:
     """One call of `decode`: scan for sound batches, lay their bodies out, parse the records."""
 
-    def __init__(self, data: Bytes, keys: KeyTable, final: bool) -> None:
+    def __init__(self, data: Bytes, keys: KeyTable, final: bool, buffers: Buffers) -> None:
         self.damage: list[CorruptLog] = []
         self._data = data
         self._view = data.data
         self._keys = keys
         self._final = final
+        self._buffers = buffers
 
     def run(self) -> Window:
         heads, consumed, lost = self._scan()
@@ -281,10 +296,11 @@ class _Decoder:
         """The batches with a sound frame, the position behind them, and whether the walk had to end there."""
         found = []
         position, end = 0, len(self._data)
+        room = self._buffers.take("heads", end // _SMALLEST_BATCH + 1, np.int64, kernels.HEAD_WIDTH)
         while position < end:
-            room = np.empty((min((end - position) // _SMALLEST_BATCH + 1, 1 << 18), kernels.HEAD_WIDTH), np.int64)
             count, position, status = kernels.scan_batches(self._data, position, end, room)
             found.append(room[:count])
+            room = room[count:]
             if status == kernels.COMPLETE:
                 continue
             if not self._final and (status == kernels.CUT_OFF or self._undecided(position)):
@@ -365,17 +381,18 @@ class _Decoder:
         counts = heads[:, kernels.RECORD_COUNT]
         first_rows = np.zeros(len(heads) + 1, np.int64)
         np.cumsum(counts, out=first_rows[1:])
+        take = self._buffers.take
         rows = int(first_rows[-1])
         starts, ends = np.ascontiguousarray(bodies[0]), np.ascontiguousarray(bodies[1])
         columns = Columns(
             data=data,
             heads=heads,
-            offsets=np.empty(rows, np.int64),
-            timestamps=np.empty(rows, np.int64),
-            key_ids=np.empty(rows, np.int32),
-            value_starts=np.empty(rows, np.int64),
-            value_sizes=np.empty(rows, np.int32),
-            batches=np.empty(rows, np.int32),
+            offsets=take("offsets", rows, np.int64),
+            timestamps=take("timestamps", rows, np.int64),
+            key_ids=take("key_ids", rows, np.int32),
+            value_starts=take("value_starts", rows, np.int64),
+            value_sizes=take("value_sizes", rows, np.int32),
+            batches=take("batches", rows, np.int32),
             keys=self._keys,
         )
         malformed = []

@@ -19,6 +19,7 @@ from kohort.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_BATCH_BYTES
 Bytes = NDArray[np.uint8]
 Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
+Slots = NDArray[np.uint64]
 
 # Columns of the table of batches.
 POSITION, SIZE, BASE_OFFSET, LEADER_EPOCH, MAGIC, ATTRIBUTES, LAST_OFFSET_DELTA = 0, 1, 2, 3, 4, 5, 6
@@ -30,6 +31,7 @@ HEAD_WIDTH = 15
 COMPLETE, CUT_OFF, DAMAGED = 0, 1, 2
 
 NO_KEY = -1
+EMPTY_SLOT = np.uint64(0xFFFFFFFFFFFFFFFF)
 NO_MARKER = -1
 
 # Shape of an interned key, as far as the kernel can tell.
@@ -40,20 +42,27 @@ _LEGACY_LEAST = 14
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
-@intrinsic
-def _load64_intrinsic(typingctx: Any, data: Any, index: Any) -> Any:
-    """Eight bytes at any alignment as one little-endian number; the caller has checked that they are there."""
+def _loader(bits: int, *, big_endian: bool) -> Any:
+    """A read of so many bits at any alignment. It is not checked: the caller knows that the bytes are there."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = context.make_array(signature.args[0])(context, builder, args[0])
-        pointer = builder.gep(array.data, [args[1]])
-        wide = builder.bitcast(pointer, ir.IntType(64).as_pointer())
-        return builder.load(wide, align=1)
+    @intrinsic
+    def load(typingctx: Any, data: Any, index: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, args[0])
+            pointer = builder.bitcast(builder.gep(array.data, [args[1]]), ir.IntType(bits).as_pointer())
+            value = builder.load(pointer, align=1)
+            return builder.bswap(value) if big_endian else value
 
-    return types.uint64(data, types.int64), codegen
+        return getattr(types, f"uint{bits}")(data, types.int64), codegen
+
+    return load
 
 
-_load64: Any = _load64_intrinsic
+_byte = _loader(8, big_endian=False)
+_load64 = _loader(64, big_endian=False)
+_big16 = _loader(16, big_endian=True)
+_big32 = _loader(32, big_endian=True)
+_big64 = _loader(64, big_endian=True)
 
 
 def _crc_instruction() -> tuple[str, bool] | None:
@@ -129,7 +138,7 @@ def crc32c(data: Bytes, start: int, end: int) -> Any:
         position += 8
     small = np.uint32(crc)
     while position < end:
-        small = (small >> np.uint32(8)) ^ _TABLE[0, (small ^ data[position]) & np.uint32(0xFF)]
+        small = (small >> np.uint32(8)) ^ _TABLE[0, (small ^ _byte(data, position)) & np.uint32(0xFF)]
         position += 1
     return small ^ np.uint32(0xFFFFFFFF)
 
@@ -145,26 +154,17 @@ def _crc32(data: Any, start: Any, end: Any) -> Any:
 
 @njit(inline="always")
 def _int64(data: Any, at: Any) -> Any:
-    value = np.int64(0)
-    for i in range(8):
-        value = (value << 8) | np.int64(data[at + i])
-    return value
+    return np.int64(_big64(data, at))
 
 
 @njit(inline="always")
 def _int32(data: Any, at: Any) -> Any:
-    raw = (
-        (np.uint32(data[at]) << np.uint32(24))
-        | (np.uint32(data[at + 1]) << np.uint32(16))
-        | (np.uint32(data[at + 2]) << np.uint32(8))
-        | np.uint32(data[at + 3])
-    )
-    return np.int64(np.int32(raw))
+    return np.int64(np.int32(_big32(data, at)))
 
 
 @njit(inline="always")
 def _int16(data: Any, at: Any) -> Any:
-    return np.int64(np.int16((np.uint16(data[at]) << np.uint16(8)) | np.uint16(data[at + 1])))
+    return np.int64(np.int16(_big16(data, at)))
 
 
 @njit("UniTuple(int64, 3)(uint8[::1], int64, int64, int64[:, ::1])", cache=True, nogil=True)
@@ -225,7 +225,7 @@ def _varint(data: Any, position: Any, end: Any) -> Any:
     raw = np.uint32(0)
     shift = np.uint32(0)
     while position < end and shift < 35:
-        byte = data[position]
+        byte = _byte(data, position)
         position += 1
         raw |= np.uint32(byte & 0x7F) << shift
         if byte < 0x80:
@@ -239,7 +239,7 @@ def _varlong(data: Any, position: Any, end: Any) -> Any:
     raw = np.uint64(0)
     shift = np.uint64(0)
     while position < end and shift < 70:
-        byte = data[position]
+        byte = _byte(data, position)
         position += 1
         raw |= np.uint64(byte & 0x7F) << shift
         if byte < 0x80:
@@ -250,31 +250,34 @@ def _varlong(data: Any, position: Any, end: Any) -> Any:
 
 @njit(inline="always")
 def _hash(data: Any, start: Any, end: Any) -> Any:
+    """Words of 8 bytes, the last one overlapping the one before it; a short key byte by byte."""
     h = np.uint64(end - start) * _MIX
-    position = start
-    while position + 8 <= end:
-        h = (h ^ _load64(data, position)) * _MIX
-        h ^= h >> np.uint64(29)
-        position += 8
-    while position < end:
-        h = (h ^ np.uint64(data[position])) * _MIX
-        position += 1
-    h ^= h >> np.uint64(32)
-    return h
+    if end - start < 8:
+        for position in range(start, end):
+            h = (h ^ np.uint64(_byte(data, position))) * _MIX
+    else:
+        position = start
+        while position + 8 < end:
+            h = (h ^ _load64(data, position)) * _MIX
+            h ^= h >> np.uint64(32)
+            position += 8
+        h = (h ^ _load64(data, end - 8)) * _MIX
+    return h ^ (h >> np.uint64(32))
 
 
 @njit(inline="always")
 def _same(a: Any, a_start: Any, b: Any, b_start: Any, length: Any) -> Any:
+    if length < 8:
+        for i in range(length):  # noqa: SIM110  # numba compiles no generator expressions
+            if _byte(a, a_start + i) != _byte(b, b_start + i):
+                return False
+        return True
     i = 0
-    while i + 8 <= length:
+    while i + 8 < length:
         if _load64(a, a_start + i) != _load64(b, b_start + i):
             return False
         i += 8
-    while i < length:
-        if a[a_start + i] != b[b_start + i]:
-            return False
-        i += 1
-    return True
+    return _load64(a, a_start + length - 8) == _load64(b, b_start + length - 8)
 
 
 @njit(inline="always")
@@ -304,26 +307,31 @@ def _shape(data: Any, start: Any, end: Any) -> Any:
 
 
 @njit(inline="always")
+def _slot(h: Any, key: Any) -> Any:
+    """A key's number with the upper half of its hash, so that most of the wrong ones are told at a glance."""
+    return (h & np.uint64(0xFFFFFFFF00000000)) | np.uint64(key)
+
+
+@njit(inline="always")
 def _intern(
     data: Any, start: Any, end: Any, slots: Any, hashes: Any, starts: Any, arena: Any, shapes: Any, size: Any
 ) -> Any:
     """The id of the key at `data[start:end]`; the size of the table if it is new (and then it was put in)."""
     h = _hash(data, start, end)
-    mask = len(slots) - 1
-    slot = np.int64(h & np.uint64(mask))
+    mask = np.uint64(len(slots) - 1)
+    slot = h & mask
     length = end - start
     while True:
         found = slots[slot]
-        if found < 0:
+        if found == EMPTY_SLOT:
             break
-        if (
-            hashes[found] == h
-            and starts[found + 1] - starts[found] == length
-            and _same(arena, starts[found], data, start, length)
-        ):
-            return np.int64(found)
-        slot = (slot + 1) & mask
-    slots[slot] = size
+        if found >> np.uint64(32) == h >> np.uint64(32):
+            key = found & np.uint64(0xFFFFFFFF)
+            at = starts[key]
+            if starts[key + np.uint64(1)] - at == length and _same(arena, at, data, start, length):
+                return np.int64(key)
+        slot = (slot + np.uint64(1)) & mask
+    slots[slot] = _slot(h, size)
     hashes[size] = h
     at = starts[size]
     for i in range(length):
@@ -334,15 +342,15 @@ def _intern(
 
 
 @njit(
-    "int64(uint8[::1], int64[::1], int32[::1], uint64[::1], int64[::1], uint8[::1], int8[::1], int64, int64[::1])",
+    "int64(uint8[::1], int64[::1], uint64[::1], uint64[::1], int64[::1], uint8[::1], int8[::1], int64, int64[::1])",
     cache=True,
     nogil=True,
 )
 def intern_all(
     data: Bytes,
     bounds: Longs,
-    slots: Ints,
-    hashes: NDArray[np.uint64],
+    slots: Slots,
+    hashes: Slots,
     starts: Longs,
     arena: Bytes,
     shapes: NDArray[np.int8],
@@ -357,19 +365,19 @@ def intern_all(
     return size
 
 
-@njit("void(uint64[::1], int64, int32[::1])", cache=True, nogil=True)
-def rehash(hashes: NDArray[np.uint64], size: int, slots: Ints) -> None:
+@njit("void(uint64[::1], int64, uint64[::1])", cache=True, nogil=True)
+def rehash(hashes: Slots, size: int, slots: Slots) -> None:
     """Put the first `size` keys into an empty table of slots."""
-    mask = len(slots) - 1
+    mask = np.uint64(len(slots) - 1)
     for key in range(size):
-        slot = np.int64(hashes[key] & np.uint64(mask))
-        while slots[slot] >= 0:
-            slot = (slot + 1) & mask
-        slots[slot] = key
+        slot = hashes[key] & mask
+        while slots[slot] != EMPTY_SLOT:
+            slot = (slot + np.uint64(1)) & mask
+        slots[slot] = _slot(hashes[key], key)
 
 
 @njit(
-    "UniTuple(int64, 2)(uint8[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, int32[::1], uint64[::1],"
+    "UniTuple(int64, 2)(uint8[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, uint64[::1], uint64[::1],"
     " int64[::1], uint8[::1], int8[::1], int64, int64[::1], int64[::1], int32[::1], int64[::1], int32[::1],"
     " int32[::1])",
     cache=True,
@@ -382,8 +390,8 @@ def decode_records(
     body_ends: Longs,
     first_rows: Longs,
     first_batch: int,
-    slots: Ints,
-    hashes: NDArray[np.uint64],
+    slots: Slots,
+    hashes: Slots,
     starts: Longs,
     arena: Bytes,
     shapes: NDArray[np.int8],
@@ -400,6 +408,7 @@ def decode_records(
     It stops before a batch for which the key table may be too small, and at one that is malformed. A record without a
     key, and every record of a control batch, has `NO_KEY`; a tombstone has a value of size -1.
     """
+    guess = np.int64(0)
     for b in range(first_batch, len(heads)):
         position, end = body_starts[b], body_ends[b]
         count = heads[b, RECORD_COUNT]
@@ -436,10 +445,17 @@ def decode_records(
             if key_size >= 0:
                 position += key_size
                 if not control:
-                    key = _intern(data, key_start, position, slots, hashes, starts, arena, shapes, size)
-                    if key == size:
-                        size += 1
-                    key_ids[row] = key
+                    # A group commits its partitions in the same order time and again: try the key that came next.
+                    guess += 1
+                    if not (
+                        guess < size
+                        and starts[guess + 1] - starts[guess] == key_size
+                        and _same(arena, starts[guess], data, key_start, key_size)
+                    ):
+                        guess = _intern(data, key_start, position, slots, hashes, starts, arena, shapes, size)
+                        if guess == size:
+                            size += 1
+                    key_ids[row] = guess
             value_size, position = _varint(data, position, end)
             if position < 0 or (value_size >= 0 and value_size > record_end - position):
                 return b, size
@@ -474,13 +490,76 @@ def decode_records(
     return len(heads), size
 
 
+# What `fold_rows` leaves behind for a key that it met, where it is not the row of the value that stands.
+UNTOUCHED, REMOVED = -1, -2
+
+
+@njit(
+    "UniTuple(int64, 3)(int64[:, ::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean,"
+    " int64[::1], int64[::1], int64[::1], int64[::1], int32[::1])",
+    cache=True,
+    nogil=True,
+)
+def fold_rows(
+    heads: Longs,
+    offsets: Longs,
+    key_ids: Ints,
+    value_sizes: Ints,
+    batches: Ints,
+    canonical: Ints,
+    kinds: NDArray[np.int8],
+    transactional_tombstones_remove: bool,
+    best: Longs,
+    removed: Longs,
+    mentioned: Longs,
+    last_rows: Longs,
+    touched: Ints,
+) -> Any:
+    """Plain puts and tombstones, in the order of the log. Transactional puts are for others, they are only noticed.
+
+    Returns how many keys were touched, how many records had no readable key, and how many belong to a transaction.
+    """
+    keys = unreadable = transactional = 0
+    for row in range(len(offsets)):
+        attributes = heads[batches[row], ATTRIBUTES]
+        if attributes & 0x20:
+            transactional += 1
+            continue
+        if key_ids[row] == NO_KEY:
+            unreadable += 1
+            continue
+        key = canonical[key_ids[row]]
+        kind = kinds[key]
+        if kind < 0:
+            unreadable += 1
+            continue
+        has_value = value_sizes[row] >= 0
+        if has_value:
+            mentioned[key] = offsets[row]
+        if attributes & 0x10 and kind == 1:
+            transactional += 1
+            if has_value or not transactional_tombstones_remove:
+                continue
+        if last_rows[key] == UNTOUCHED:
+            touched[keys] = key
+            keys += 1
+        if has_value:
+            best[key] = offsets[row]
+            last_rows[key] = row
+        else:
+            removed[key] = offsets[row]
+            best[key] = -1
+            last_rows[key] = REMOVED
+    return keys, unreadable, transactional
+
+
 @njit("void(uint8[::1], int64[::1], int64[::1], uint8[::1], int64[::1])", cache=True, nogil=True)
 def gather(data: Bytes, from_: Longs, sizes: Longs, out: Bytes, to: Longs) -> None:
     """Copy pieces of `data` to their places in `out`."""
     for i in range(len(from_)):
         source, target = from_[i], to[i]
         for n in range(sizes[i]):
-            out[target + n] = data[source + n]
+            out[target + n] = _byte(data, source + n)
 
 
 @njit(

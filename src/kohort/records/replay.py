@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kohort.records import kernels
-from kohort.records.columns import OFFSET_KIND, UNREADABLE_KIND, Columns, KeyTable
+from kohort.records.columns import OFFSET_KIND, Columns, KeyTable
 from kohort.records.control import ControlType
 from kohort.records.kernels import Bytes, Ints, Longs
 
@@ -77,10 +77,9 @@ class Values:
         start = self._starts[key]
         return self._arena[start : start + self._sizes[key]].tobytes()
 
-    def drop(self, keys: Longs | Ints) -> None:
-        dropped = np.unique(keys)
-        self._live -= int(self._sizes[dropped].sum())
-        self._sizes[dropped] = 0
+    def drop(self, keys: Longs) -> None:
+        self._live -= int(self._sizes[keys].sum())
+        self._sizes[keys] = 0
 
     def resize(self, keys: int) -> None:
         self._starts = _extended(self._starts, keys, 0)
@@ -130,34 +129,39 @@ class Piece:
         self.removed: Longs = np.empty(0, np.int64)
         self.mentioned: Longs = np.empty(0, np.int64)
         self.values = Values()
+        self._last_rows: Longs = np.empty(0, np.int64)
 
     def append(self, columns: Columns) -> None:
         """Fold the records that follow this piece directly; `columns` must share its key table."""
         if columns.keys is not self.keys:
             raise ValueError("these columns were decoded with another key table")
-        keys = self.keys.canonical(columns.key_ids)
-        has_key = columns.key_ids != kernels.NO_KEY
-        kinds = np.full(len(columns), UNREADABLE_KIND, np.int8)
-        kinds[has_key] = self.keys.kinds[keys[has_key]]
+        canonical, kinds = self.keys.canonical, self.keys.kinds
         self._resize()
-        attributes = columns.heads[:, kernels.ATTRIBUTES][columns.batches]
-        data = attributes & _CONTROL == 0
+        touched = np.empty(min(len(columns), self.keys.size), np.int32)
+        count, unreadable, transactional = kernels.fold_rows(
+            columns.heads,
+            columns.offsets,
+            columns.key_ids,
+            columns.value_sizes,
+            columns.batches,
+            canonical,
+            kinds,
+            self.rule is Rule.POSITION,
+            self.best,
+            self.removed,
+            self.mentioned,
+            self._last_rows,
+            touched,
+        )
         self.records += len(columns)
-        self.unreadable_keys += int((data & (kinds == UNREADABLE_KIND)).sum())
-
-        readable = data & (kinds != UNREADABLE_KIND)
-        has_value = columns.value_sizes >= 0
-        in_transaction = readable & (attributes & _TRANSACTIONAL != 0) & (kinds == OFFSET_KIND)
-        removal = readable & ~has_value
-        if self.rule is Rule.KAFKA_2_6:
-            removal &= ~in_transaction
-
-        mentions = np.flatnonzero(readable & has_value)
-        self.mentioned[keys[mentions]] = columns.offsets[mentions]
-        self._remove(keys[removal], columns.offsets[removal])
-        self._put(columns, keys, np.flatnonzero(readable & has_value & ~in_transaction))
-        if in_transaction.any() or not data.all():
-            self._end_transactions(columns, keys, in_transaction, ~data)
+        self.unreadable_keys += unreadable
+        keys = touched[:count].astype(np.int64)
+        rows = self._last_rows[keys]
+        self._last_rows[keys] = kernels.UNTOUCHED
+        self.values.drop(keys[rows == kernels.REMOVED])
+        self._keep_values(columns, keys[rows >= 0], rows[rows >= 0])
+        if transactional:
+            self._end_transactions(columns, canonical)
 
     def merge(self, right: "Piece") -> "Piece":
         """The piece of both stretches, this one before `right`. This piece is used up; `right` is left as it is."""
@@ -191,56 +195,48 @@ class Piece:
         self.best = _extended(self.best, size, _NOWHERE)
         self.removed = _extended(self.removed, size, _NOWHERE)
         self.mentioned = _extended(self.mentioned, size, _NOWHERE)
+        self._last_rows = _extended(self._last_rows, size, kernels.UNTOUCHED)
         self.values.resize(size)
 
-    def _remove(self, keys: Longs | Ints, positions: Longs) -> None:
+    def _remove(self, keys: Longs, positions: Longs) -> None:
         self.removed[keys] = positions
         self.best[keys] = _NOWHERE
         self.values.drop(keys)
 
-    def _put(self, columns: Columns, keys: Ints, rows: Rows) -> None:
-        """Plain puts, in the order of the log; those that a later tombstone of this stretch ends are passed over."""
-        rows = rows[columns.offsets[rows] > self.removed[keys[rows]]]
-        last = _last_of_each(keys[rows], self.keys.size)
-        self._store(columns, keys, rows[last])
+    def _keep_values(self, columns: Columns, keys: Longs, rows: Rows) -> None:
+        sizes = columns.value_sizes[rows].astype(np.int64)
+        self.values.put(keys, columns.data, columns.value_starts[rows], sizes)
 
-    def _store(self, columns: Columns, keys: Ints, rows: Rows) -> None:
-        self.best[keys[rows]] = columns.offsets[rows]
-        self.values.put(
-            keys[rows].astype(np.int64),
-            columns.data,
-            columns.value_starts[rows],
-            columns.value_sizes[rows].astype(np.int64),
-        )
-
-    def _end_transactions(
-        self, columns: Columns, keys: Ints, in_transaction: NDArray[np.bool_], control: NDArray[np.bool_]
-    ) -> None:
+    def _end_transactions(self, columns: Columns, canonical: Ints) -> None:
         """Transactional rows and markers: decide what this stretch decides, keep the rest per producer."""
-        events = _Transactions(columns, keys, in_transaction, control)
+        events = _Transactions(columns, canonical, self.keys.kinds)
         mine: dict[int, Producer] = {}
         for pid, row, control_type in events.first_markers():
             mine[pid] = Producer(marker=(control_type, int(columns.offsets[row])))
         for pid, row in events.before_first_marker():
-            mine.setdefault(pid, Producer()).touched.add(int(keys[row]))
+            mine.setdefault(pid, Producer()).touched.add(int(canonical[columns.key_ids[row]]))
         for pid, row in events.undecided():
-            value = columns.value(row)
+            key, value = int(canonical[columns.key_ids[row]]), columns.value(row)
             producer = mine.setdefault(pid, Producer())
             if value is not None:
-                producer.open[int(keys[row])] = Put(int(columns.offsets[row]), value)
+                producer.open[key] = Put(int(columns.offsets[row]), value)
             elif self.rule is Rule.KAFKA_2_6:
-                producer.open.pop(int(keys[row]), None)
-        rows, markers = events.committed(self.rule)
-        self._accept(columns, keys, rows, columns.offsets[markers])
+                producer.open.pop(key, None)
+        self._accept(columns, canonical, *events.committed(self.rule))
         self._merge_producers(mine)
 
-    def _accept(self, columns: Columns, keys: Ints, rows: Rows, markers: Longs) -> None:
-        """Transactional puts whose commit marker stands in this stretch."""
+    def _accept(self, columns: Columns, canonical: Ints, rows: Rows, marker_rows: Rows) -> None:
+        """Transactional puts whose commit marker stands in this stretch: the youngest of each key, if it may stand."""
+        keys = canonical[columns.key_ids[rows]].astype(np.int64)
         positions = columns.offsets[rows]
-        alive = (markers if self.rule is Rule.KAFKA_2_6 else positions) > self.removed[keys[rows]]
-        rows = rows[alive & (positions > self.best[keys[rows]])]
-        rows = rows[np.argsort(columns.offsets[rows], kind="stable")]
-        self._store(columns, keys, rows[_last_of_each(keys[rows], self.keys.size)])
+        alive = (columns.offsets[marker_rows] if self.rule is Rule.KAFKA_2_6 else positions) > self.removed[keys]
+        standing = np.flatnonzero(alive & (positions > self.best[keys]))
+        order = standing[np.lexsort((positions[standing], keys[standing]))]
+        youngest = np.ones(len(order), np.bool_)
+        youngest[:-1] = keys[order][1:] != keys[order][:-1]
+        chosen = order[youngest]
+        self.best[keys[chosen]] = positions[chosen]
+        self._keep_values(columns, keys[chosen], rows[chosen])
 
     def _merge_producers(self, right: dict[int, Producer]) -> None:
         """Decide what is open here at the first markers on the right, and take over what stays undecided."""
@@ -288,19 +284,22 @@ class Piece:
 class _Transactions:
     """The transactional rows and the markers of some columns, in the order of producer and log."""
 
-    def __init__(
-        self, columns: Columns, keys: Ints, in_transaction: NDArray[np.bool_], control: NDArray[np.bool_]
-    ) -> None:
+    def __init__(self, columns: Columns, canonical: Ints, kinds: NDArray[np.int8]) -> None:
+        attributes = columns.heads[:, kernels.ATTRIBUTES][columns.batches]
+        control = attributes & _CONTROL != 0
         first_in_batch = np.ones(len(columns), np.bool_)
         first_in_batch[1:] = columns.batches[1:] != columns.batches[:-1]
-        rows = np.flatnonzero(in_transaction | (control & first_in_batch))
+        candidates = np.flatnonzero((attributes & _TRANSACTIONAL != 0) & ~control & (columns.key_ids != kernels.NO_KEY))
+        puts = candidates[kinds[columns.key_ids[candidates]] == OFFSET_KIND]
+        rows = np.sort(np.concatenate([puts, np.flatnonzero(control & first_in_batch)]))
         pids = columns.heads[:, kernels.PRODUCER_ID][columns.batches[rows]]
         order = np.argsort(pids, kind="stable")
         self._rows, self._pids = rows[order], pids[order]
         self._is_marker = control[self._rows]
         self._is_commit = columns.heads[columns.batches[self._rows], kernels.MARKER] == ControlType.COMMIT
         self._has_value = columns.value_sizes[self._rows] >= 0
-        self._keys = keys[self._rows]
+        self._keys = np.full(len(self._rows), kernels.NO_KEY, np.int32)
+        self._keys[~self._is_marker] = canonical[columns.key_ids[self._rows[~self._is_marker]]]
         count = len(self._rows)
         next_marker = np.where(self._is_marker, np.arange(count), count)
         next_marker = np.minimum.accumulate(next_marker[::-1])[::-1] if count else next_marker
@@ -351,14 +350,6 @@ def fold(columns: Iterable[Columns], rule: Rule = Rule.POSITION, keys: KeyTable 
     for part in columns:
         piece.append(part)
     return piece
-
-
-def _last_of_each(keys: Ints, size: int) -> NDArray[np.int64]:
-    """The indices of the last appearance of each key."""
-    last = np.empty(size, np.int64)
-    indices = np.arange(len(keys))
-    last[keys] = indices
-    return np.flatnonzero(last[keys] == indices)
 
 
 def _extended(array: Longs, size: int, filler: int) -> Longs:
