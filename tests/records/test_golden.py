@@ -274,6 +274,18 @@ def test_the_whole_state_is_what_the_broker_made_of_this_log(golden: GoldenSet) 
             _assert_same_modern_group(ours, group)
 
 
+@every_set
+def test_the_groups_are_those_of_the_running_broker(golden: GoldenSet) -> None:
+    """But for one that an older broker held in memory alone, and one that it had swept out already."""
+    told = {group["group_id"] for group in golden.state()["groups"]}
+    ours = load(golden, Rule.POSITION).groups.keys()
+    if golden.loads_by is Rule.POSITION:
+        assert ours == told
+    else:
+        assert {name.split(".")[1] for name in told - ours} <= {"g-never-synced"}
+        assert {name.split(".")[1] for name in ours - told} <= {"g-txn-aborted-only"}
+
+
 def _topic_and_partition(told: Any) -> tuple[str, int]:
     if isinstance(told, dict):
         return told["topic"], told["partition"]

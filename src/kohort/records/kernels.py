@@ -493,6 +493,9 @@ def decode_records(
 # What `fold_rows` leaves behind for a key that it met, where it is not the row of the value that stands.
 UNTOUCHED, REMOVED = -1, -2
 
+FORGOTTEN = -2
+"""Instead of the place where a key was mentioned: it was, but coordinators up to 3.9 have forgotten it since."""
+
 
 @njit(
     "UniTuple(int64, 3)(int64[:, ::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean,"
@@ -536,6 +539,8 @@ def fold_rows(
         has_value = value_sizes[row] >= 0
         if has_value:
             mentioned[key] = offsets[row]
+        elif heads[batches[row], BASE_SEQUENCE] == -1:  # 4.x gives every batch a sequence
+            mentioned[key] = FORGOTTEN
         if attributes & 0x10 and kind == 1:
             transactional += 1
             if has_value or not transactional_tombstones_remove:

@@ -171,7 +171,7 @@ class Piece:
         self._resize()
         self.records += right.records
         self.unreadable_keys += right.unreadable_keys
-        mentioned = right.mentioned > _NOWHERE
+        mentioned = right.mentioned != _NOWHERE
         self.mentioned[ids[mentioned]] = right.mentioned[mentioned]
         removed = right.removed > _NOWHERE
         self._remove(ids[removed], right.removed[removed])
@@ -276,7 +276,10 @@ class Piece:
         return np.flatnonzero((self.best == _NOWHERE) & (self.removed > _NOWHERE)).tolist()
 
     def mentioned_offsets(self) -> list[int]:
-        """The offset keys that any record gave a value, whatever became of it."""
+        """The offset keys that were ever given a value, whatever became of it.
+
+        Those that a coordinator up to 3.9 removed are not among them: with its last offset it forgets a group.
+        """
         kinds = self.keys.kinds[: len(self.best)]
         return np.flatnonzero((kinds == OFFSET_KIND) & (self.mentioned > _NOWHERE)).tolist()
 

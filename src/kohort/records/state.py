@@ -112,7 +112,7 @@ class _Finish:
         """Groups that no group record tells of: they have offsets, or (on 4.x) had some once.
 
         A 4.x broker makes such a group at the first commit that it reads, be it aborted or deleted later, and forgets
-        it at the group's own tombstone. Older ones keep only those that have an offset in the end, be it pending.
+        it at the group's own tombstone. Older ones, when they load, keep only those that have an offset in the end.
         """
         state = self._state
         with_offsets = {key.group for key in state.offsets} | {
