@@ -1,8 +1,8 @@
 """Logs to measure on: `__consumer_offsets` of any size, made in seconds.
 
 A block of commits is encoded record by record, the way a coordinator writes them: 2,000 groups of 1 to 30 partitions,
-a batch for each commit, a group record now and then, one commit in fifty inside a transaction. A larger log is that block
-again and again, each time with the offsets that follow; they stand outside of a batch's checksum.
+a batch for each commit, a group record now and then, one commit in fifty inside a transaction. A larger log is that
+block again and again, each time with the offsets that follow; they stand outside of a batch's checksum.
 """
 
 import random
