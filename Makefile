@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test check demo bench clean
+.PHONY: help install test test-kafka check demo bench clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -18,6 +18,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 
 test: install check ## lint, types, layers and every test
 	$(BIN)/pytest -n 2
+
+test-kafka: install ## beside Apache Kafka itself (needs Java and Maven)
+	$(BIN)/pytest tests_kafka
 
 check: install     ## lint, types, layers
 	$(BIN)/ruff check .

@@ -14,10 +14,14 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from kohort.records.primitives import Reader
 
 VERSION = "2.6.3"
 CACHE = Path(os.environ.get("KOHORT_LAB") or Path.home() / ".cache/kohort-lab")
 _DEADLINE_S = 180
+_UNKNOWN_TOPIC = 3
 
 
 def available() -> bool:
@@ -65,28 +69,90 @@ def load_seconds(log: Path, work: Path, partitions: int) -> float:
         "offsets.topic.replication.factor": "1",
         "log.cleaner.enable": "false",
     }
-    with _broker(work, settings) as (port, log_file):
-        while not all((work / f"logs/__consumer_offsets-{n}").is_dir() for n in range(partitions)):
-            _find_coordinator(port)
-        _await(log_file, r"Finished loading offsets", partitions)
+    with running(work, settings) as broker:
+        broker.await_offsets_topic(partitions)
     for number in range(partitions):
         place = work / f"logs/__consumer_offsets-{number}"
         shutil.rmtree(place)
         shutil.copytree(log / place.name, place)
-    with _broker(work, settings) as (_, log_file):
-        found = _await(log_file, r"Finished loading offsets .* in (\d+) milliseconds, of which (\d+) ", partitions)
+    with running(work, settings) as broker:
+        found = broker.await_offsets_topic(partitions)
     # Partitions are loaded one after the other; while one waits for its turn, it is "in the scheduler".
     return sum(int(total) - int(waited) for total, waited in found) / 1000
 
 
+class Broker:
+    """A running broker, spoken to in the oldest versions of its protocol."""
+
+    def __init__(self, port: int, log_file: Path) -> None:
+        self.port = port
+        self._log_file = log_file
+
+    def log_text(self) -> str:
+        return self._log_file.read_text(errors="replace")
+
+    def await_line(self, pattern: str, count: int = 1) -> list[Any]:
+        deadline = time.monotonic() + _DEADLINE_S
+        while len(found := re.findall(pattern, self.log_text())) < count:
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self._log_file}: no {pattern!r} within {_DEADLINE_S} s")
+            time.sleep(0.2)
+        return found
+
+    def await_offsets_topic(self, partitions: int) -> list[tuple[str, str]]:
+        """Have the offsets topic created if it is not there, and loaded; returns the times that Kafka tells."""
+        self._ask(10, 0, _string("any group"))
+        return self.await_line(r"Finished loading offsets .* in (\d+) milliseconds, of which (\d+) ", partitions)
+
+    def commit_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
+        """OffsetCommit without membership; the topic is made if it is not there."""
+        body = _string(group) + struct.pack(">i", -1) + _string("") + struct.pack(">q", -1)
+        body += struct.pack(">i", 1) + _string(topic) + struct.pack(">iiq", 1, partition, offset) + _string("m")
+        deadline = time.monotonic() + _DEADLINE_S
+        while error := struct.unpack(">h", self._ask(8, 2, body)[-2:])[0]:
+            if error != _UNKNOWN_TOPIC or time.monotonic() > deadline:
+                raise RuntimeError(f"OffsetCommit: error {error}")
+            self._ask(3, 0, struct.pack(">i", 1) + _string(topic))
+
+    def describe_offsets(self, groups: list[str]) -> dict[str, dict[tuple[str, int], int]]:
+        """OffsetFetch of everything, group by group."""
+        found: dict[str, dict[tuple[str, int], int]] = {}
+        for group in groups:
+            reader = Reader(self._ask(9, 2, _string(group) + struct.pack(">i", -1)))
+            found[group] = {
+                (topic, partition): offset
+                for topic, partitions in reader.array(lambda r: (r.string(), r.array(_partition_offset)))
+                for partition, offset in partitions
+            }
+        return found
+
+    def _ask(self, api: int, version: int, body: bytes) -> bytes:
+        message = struct.pack(">hhih", api, version, 1, -1) + body
+        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+            connection.sendall(struct.pack(">i", len(message)) + message)
+            with connection.makefile("rb") as answer:
+                (size,) = struct.unpack(">i", answer.read(4))
+                return answer.read(size)[4:]
+
+
+def _string(text: str) -> bytes:
+    return struct.pack(">h", len(text)) + text.encode()
+
+
+def _partition_offset(reader: Reader) -> tuple[int, int]:
+    partition, offset = reader.int32(), reader.int64()
+    reader.nullable_string()
+    reader.int16()
+    return partition, offset
+
+
 @contextlib.contextmanager
-def _broker(work: Path, settings: dict[str, str]) -> Iterator[tuple[int, Path]]:
+def running(work: Path, settings: dict[str, str]) -> Iterator[Broker]:
     """A broker with a ZooKeeper of its own, for as long as it is needed; both are gone afterwards."""
     port, zookeeper_port = _free_port(), _free_port()
     work.mkdir(parents=True, exist_ok=True)
-    zookeeper = work / "zookeeper.properties"
+    zookeeper, server = work / "zookeeper.properties", work / "server.properties"
     zookeeper.write_text(f"dataDir={work / 'zookeeper'}\nclientPort={zookeeper_port}\nclientPortAddress=127.0.0.1\n")
-    server = work / "server.properties"
     settings = settings | {
         "zookeeper.connect": f"127.0.0.1:{zookeeper_port}",
         "zookeeper.connection.timeout.ms": "30000",
@@ -94,20 +160,18 @@ def _broker(work: Path, settings: dict[str, str]) -> Iterator[tuple[int, Path]]:
     }
     server.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
     log_file = work / "broker.log"
-    log_file.write_bytes(b"")
-    with (
-        contextlib.ExitStack() as stack,
-        log_file.open("ab") as out,
-        (work / "zookeeper.log").open("ab") as zookeeper_out,
-    ):
+    with contextlib.ExitStack() as stack:
+        out = stack.enter_context(log_file.open("wb"))
+        zookeeper_out = stack.enter_context((work / "zookeeper.log").open("wb"))
         for main, config, to in (
             ("org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper, zookeeper_out),
             ("kafka.Kafka", server, out),
         ):
             process = subprocess.Popen(_java(main, str(config)), stdout=to, stderr=to)
             stack.callback(_stop, process)
-        _await(log_file, r"KafkaServer id=1\] started", 1)
-        yield port, log_file
+        broker = Broker(port, log_file)
+        broker.await_line(r"KafkaServer id=1\] started")
+        yield broker
 
 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
@@ -117,24 +181,6 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-def _await(log_file: Path, pattern: str, count: int) -> list[tuple[str, str]]:
-    deadline = time.monotonic() + _DEADLINE_S
-    while len(found := re.findall(pattern, log_file.read_text(errors="replace"))) < count:
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"{log_file}: no {pattern!r} within {_DEADLINE_S} s")
-        time.sleep(0.2)
-    return found
-
-
-def _find_coordinator(port: int) -> None:
-    """Ask for a group's coordinator, which makes a broker create the offsets topic."""
-    body = struct.pack(">hhih", 10, 0, 1, -1) + struct.pack(">h", 1) + b"g"
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
-        connection.sendall(struct.pack(">i", len(body)) + body)
-        connection.recv(4096)
-    time.sleep(0.2)
 
 
 def _free_port() -> int:

@@ -13,7 +13,8 @@ from kohort.config import LogConfig
 from kohort.errors import CorruptLog
 from kohort.log.files import RealFiles
 from kohort.log.recovery import open_log
-from kohort.log.source import find_partitions, replay_partition, segment_batches
+from kohort.log.source import replay_partition
+from kohort.log.stored import find_partitions
 from kohort.records.offsets_topic import decode_key, decode_value
 from kohort.records.replay import Rule
 from kohort.records.state import finish
@@ -41,14 +42,13 @@ def scalar(path: str, limit: int = 300_000) -> dict[str, float]:
     started = time.perf_counter()
     records, last = 0, {}
     for partition in find_partitions(path, TOPIC):
-        for segment in partition.segments:
-            for batch in segment_batches(segment, _raise, _ignore):
-                for record in batch.records:
-                    key = decode_key(record.key)
-                    last[record.key] = decode_value(key, record.value)
-                records += len(batch.records)
-                if records >= limit:
-                    return {"seconds": time.perf_counter() - started, "records": records}
+        for batch in partition.batches(_raise, _ignore):
+            for record in batch.records:
+                key = decode_key(record.key)
+                last[record.key] = decode_value(key, record.value)
+            records += len(batch.records)
+            if records >= limit:
+                return {"seconds": time.perf_counter() - started, "records": records}
     return {"seconds": time.perf_counter() - started, "records": records}
 
 

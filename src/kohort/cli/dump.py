@@ -6,7 +6,7 @@ import click
 
 from kohort.cli.damage import DamageReport
 from kohort.cli.output import csv_line, moment, printable, progress, time_text
-from kohort.log.source import PartitionSource, find_partitions, segment_batches
+from kohort.log.source import Partition, open_source
 from kohort.records.json_text import to_json
 from kohort.records.rows import ROW_KEYS, Row, describe
 
@@ -21,14 +21,16 @@ from kohort.records.rows import ROW_KEYS, Row, describe
 def dump(source: str, topic: str, format_: str, group: str | None, from_time: int | None, to_time: int | None) -> None:
     """Every record of an offsets topic, decoded.
 
-    SOURCE is a segment file, a partition directory or a Kafka log directory.
+    SOURCE is a segment file, a partition directory, a Kafka log directory, or kafka://HOST:PORT of a live cluster.
     """
-    partitions = find_partitions(source, topic)
     damage = DamageReport()
     line, heading = _FORMATS[format_]
-    if heading is not None:
-        click.echo(heading)
-    with progress("dump", sum(partition.size for partition in partitions)) as advance:
+    with (
+        open_source(source, topic) as partitions,
+        progress("dump", sum(partition.size for partition in partitions)) as advance,
+    ):
+        if heading is not None:
+            click.echo(heading)
         for partition in partitions:
             for row in _rows(partition, damage, advance):
                 if (
@@ -40,11 +42,10 @@ def dump(source: str, topic: str, format_: str, group: str | None, from_time: in
     damage.exit()
 
 
-def _rows(partition: PartitionSource, damage: DamageReport, advance: Callable[[int], None]) -> Iterator[Row]:
-    for path in partition.segments:
-        for batch in segment_batches(path, damage, advance):
-            for record in batch.records:
-                yield describe(partition.partition, batch.header, record)
+def _rows(partition: Partition, damage: DamageReport, advance: Callable[[int], None]) -> Iterator[Row]:
+    for batch in partition.batches(damage, advance):
+        for record in batch.records:
+            yield describe(partition.partition, batch.header, record)
 
 
 _TABLE_HEADING = f"{'PART':>4}  {'OFFSET':>10}  {'TIME (UTC)':<23}  {'KIND':<16}  GROUP  WHAT"

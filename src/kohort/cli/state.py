@@ -8,7 +8,7 @@ import click
 
 from kohort.cli.damage import DamageReport
 from kohort.cli.output import moment, progress, table, time_text
-from kohort.log.source import find_partitions, replay_partition
+from kohort.log.source import open_source, replay_partition
 from kohort.records.groups import Group, Member
 from kohort.records.json_text import to_json
 from kohort.records.replay import Rule
@@ -31,11 +31,13 @@ from kohort.records.state import Committed, GroupTopicPartition, State, finish
 def state(source: str, topic: str, as_of: int | None, rule: str, format_: str) -> None:
     """Groups and offsets as a broker would load them.
 
-    SOURCE is a segment file, a partition directory or a Kafka log directory.
+    SOURCE is a segment file, a partition directory, a Kafka log directory, or kafka://HOST:PORT of a live cluster.
     """
-    partitions = find_partitions(source, topic)
     damage = DamageReport()
-    with progress("replay", sum(partition.size for partition in partitions)) as advance:
+    with (
+        open_source(source, topic) as partitions,
+        progress("replay", sum(partition.size for partition in partitions)) as advance,
+    ):
         loaded = finish(replay_partition(partition, Rule(rule), damage, advance, as_of) for partition in partitions)
     if format_ == "json":
         click.echo(to_json(_json(loaded), indent=1))

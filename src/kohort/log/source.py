@@ -1,30 +1,17 @@
-"""Logs to be looked at, not owned: a segment file, a partition directory or a whole log directory, opened for reading.
-
-Nothing is locked, recovered or changed, so the files may be a dead broker's or a copy of a live one's. Memory stays
-bounded by a window, whatever the size of a file.
-"""
+"""Where records come from: files that somebody left, or a cluster that runs. What reads them need not know which."""
 
 import contextlib
-import functools
-import mmap
-import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from kohort.errors import CorruptLog, KohortError
-from kohort.log.names import LOG, TopicPartition, parse_offset_file, parse_partition_directory
-from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position
+from kohort.records.batch import RecordBatch
 
 if TYPE_CHECKING:
     from kohort.records.columns import Columns, KeyTable
     from kohort.records.replay import Piece, Rule
 
-UNKNOWN_PARTITION = -1
-"""The partition of a segment file that stands in no partition's directory."""
-
-_WINDOW = 16 * 1024 * 1024
-_LARGEST_WINDOW = 2 * MAX_BATCH_BYTES
+LIVE_SCHEME = "kafka://"
 
 OnDamage = Callable[[CorruptLog], None]
 OnProgress = Callable[[int], None]
@@ -34,125 +21,39 @@ class BadSource(KohortError):
     """What was given is no log that we can read."""
 
 
-@dataclass(frozen=True, slots=True)
-class PartitionSource:
-    """The segment files of one partition, in order."""
+class Partition(Protocol):
+    """One partition's records, from the first to the last."""
 
-    partition: int
-    segments: tuple[str, ...]
+    @property
+    def partition(self) -> int: ...
 
     @property
     def size(self) -> int:
-        return sum(os.path.getsize(path) for path in self.segments)
+        """In bytes; 0 if nobody knows."""
 
+    def batches(self, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
+        """Every sound batch, decoded by the scalar codec."""
 
-def find_partitions(source: str, topic: str) -> list[PartitionSource]:
-    """The partitions that `source` holds, by number; of a log directory those of `topic`."""
-    try:
-        if os.path.isdir(source):
-            return _in_directory(os.path.normpath(source), topic)
-        return [_single_file(source)]
-    except OSError as error:
-        raise BadSource(f"{source}: {error.strerror}; {_EXPECTED}") from None
-
-
-_EXPECTED = "expected a segment file (*.log), a partition directory or a Kafka log directory"
-
-
-def _single_file(path: str) -> PartitionSource:
-    if os.path.getsize(path) == 0:
-        raise BadSource(f"{path}: the file is empty; {_EXPECTED}")
-    with _mapped(path) as data:
-        try:
-            read_header(data, verify=False)
-        except CorruptLog as damage:
-            if resume_position(data, 0) is None:
-                raise BadSource(f"{path}: not a Kafka log ({damage.reason}); {_EXPECTED}") from None
-    directory = parse_partition_directory(os.path.basename(os.path.dirname(os.path.abspath(path))))
-    return PartitionSource(directory.partition if directory else UNKNOWN_PARTITION, (path,))
+    def columns(self, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
+        """Every sound batch as columns; each is good until the next one is asked for."""
 
 
 @contextlib.contextmanager
-def _mapped(path: str) -> Iterator[memoryview]:
-    """The bytes of a file that is not empty, fetched by the operating system as they are looked at."""
-    with (
-        open(path, "rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as data,
-    ):
-        yield data
+def open_source(source: str, topic: str) -> Iterator[Sequence[Partition]]:
+    """The partitions of `topic` that `source` holds: a file, a directory, or kafka://HOST:PORT."""
+    if source.startswith(LIVE_SCHEME):
+        from kohort.log.live import LiveCluster
 
+        with contextlib.closing(LiveCluster(source)) as cluster:
+            yield cluster.partitions(topic)
+    else:
+        from kohort.log.stored import find_partitions
 
-def _in_directory(source: str, topic: str) -> list[PartitionSource]:
-    names = sorted(os.listdir(source))
-    if _segments(source, names):
-        directory = parse_partition_directory(os.path.basename(os.path.abspath(source)))
-        return [PartitionSource(directory.partition if directory else UNKNOWN_PARTITION, _segments(source, names))]
-    found: dict[TopicPartition, str] = {}
-    for name in names:
-        directory = parse_partition_directory(name)
-        if directory is not None and os.path.isdir(os.path.join(source, name)):
-            found[directory] = os.path.join(source, name)
-    chosen = sorted(partition for partition in found if partition.topic == topic)
-    if not chosen:
-        topics = sorted({partition.topic for partition in found})
-        there = f"it holds the topics {', '.join(topics[:10])}" if topics else "there is no log in it"
-        hint = "; choose one by --topic" if topics else f"; {_EXPECTED}"
-        raise BadSource(f"{source}: no partition of {topic}: {there}{hint}")
-    return [
-        PartitionSource(partition.partition, _segments(found[partition], sorted(os.listdir(found[partition]))))
-        for partition in chosen
-    ]
-
-
-def _segments(directory: str, names: list[str]) -> tuple[str, ...]:
-    parsed = ((name, parse_offset_file(name)) for name in names)
-    return tuple(os.path.join(directory, name) for name, file in parsed if file and file.kind == LOG and not file.state)
-
-
-def segment_batches(path: str, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
-    """Every sound batch of a segment, decoded by the scalar codec."""
-    if os.path.getsize(path) == 0:
-        return
-    with _mapped(path) as data:
-        for batch in read_batches(data, on_damage=lambda damage: on_damage(damage.within(path))):
-            yield batch
-            on_progress(batch.header.size)
-
-
-def segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
-    """Every sound batch of a segment as columns, a window at a time; each window's bytes make room for the next's."""
-    import numpy as np
-
-    from kohort.records.columns import Buffers, decode
-
-    with open(path, "rb", buffering=0) as file:
-        left = os.fstat(file.fileno()).st_size
-        buffer = np.empty(min(_WINDOW, left), np.uint8)
-        buffers = Buffers()
-        kept = position = 0
-        while left or kept:
-            got = file.readinto(buffer[kept:].data) if left else 0
-            left = left - got if got else 0
-            data = buffer[: kept + got]
-            final = left == 0 or len(data) >= _LARGEST_WINDOW
-            told = functools.partial(_tell, on_damage, path, position)
-            window = decode(data, keys, final=final, on_damage=told, buffers=buffers)
-            yield window.columns
-            on_progress(window.consumed)
-            if window.lost:
-                on_progress(left)
-                return
-            position += window.consumed
-            kept = len(data) - window.consumed
-            if window.consumed == 0 and not final:
-                buffer = np.concatenate([data, np.empty(len(data), np.uint8)])
-            elif kept:
-                buffer[:kept] = data[window.consumed :].copy()
+        yield find_partitions(source, topic)
 
 
 def replay_partition(
-    source: PartitionSource,
+    source: Partition,
     rule: "Rule",
     on_damage: OnDamage,
     on_progress: OnProgress,
@@ -162,14 +63,9 @@ def replay_partition(
     from kohort.records.replay import Piece
 
     piece = Piece(rule)
-    for path in source.segments:
-        for columns in segment_columns(path, piece.keys, on_damage, on_progress):
-            kept, ended = (columns, False) if as_of is None else columns.until(as_of)
-            piece.append(kept)
-            if ended:
-                return piece
+    for columns in source.columns(piece.keys, on_damage, on_progress):
+        kept, ended = (columns, False) if as_of is None else columns.until(as_of)
+        piece.append(kept)
+        if ended:
+            break
     return piece
-
-
-def _tell(on_damage: OnDamage, path: str, position: int, damage: CorruptLog) -> None:
-    on_damage(damage.within(path, position))

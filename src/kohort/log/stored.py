@@ -1,0 +1,155 @@
+"""Logs in files, to be looked at, not owned: a segment file, a partition directory or a whole log directory.
+
+Nothing is locked, recovered or changed, so the files may be a dead broker's or a copy of a live one's. Memory stays
+bounded by a window, whatever the size of a file.
+"""
+
+import contextlib
+import functools
+import mmap
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from kohort.errors import CorruptLog
+from kohort.log.names import LOG, TopicPartition, parse_offset_file, parse_partition_directory
+from kohort.log.source import BadSource, OnDamage, OnProgress
+from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position
+
+if TYPE_CHECKING:
+    from kohort.records.columns import Columns, KeyTable
+
+UNKNOWN_PARTITION = -1
+"""The partition of a segment file that stands in no partition's directory."""
+
+_WINDOW = 16 * 1024 * 1024
+_LARGEST_WINDOW = 2 * MAX_BATCH_BYTES
+
+_EXPECTED = "expected a segment file (*.log), a partition directory, a Kafka log directory or kafka://HOST:PORT"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredPartition:
+    """The segment files of one partition, in order."""
+
+    partition: int
+    segments: tuple[str, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(os.path.getsize(path) for path in self.segments)
+
+    def batches(self, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
+        for path in self.segments:
+            yield from _segment_batches(path, on_damage, on_progress)
+
+    def columns(self, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
+        for path in self.segments:
+            yield from _segment_columns(path, keys, on_damage, on_progress)
+
+
+def find_partitions(source: str, topic: str) -> list[StoredPartition]:
+    """The partitions that `source` holds, by number; of a log directory those of `topic`."""
+    try:
+        if os.path.isdir(source):
+            return _in_directory(os.path.normpath(source), topic)
+        return [_single_file(source)]
+    except OSError as error:
+        raise BadSource(f"{source}: {error.strerror}; {_EXPECTED}") from None
+
+
+def _single_file(path: str) -> StoredPartition:
+    if os.path.getsize(path) == 0:
+        raise BadSource(f"{path}: the file is empty; {_EXPECTED}")
+    with _mapped(path) as data:
+        try:
+            read_header(data, verify=False)
+        except CorruptLog as damage:
+            if resume_position(data, 0) is None:
+                raise BadSource(f"{path}: not a Kafka log ({damage.reason}); {_EXPECTED}") from None
+    directory = parse_partition_directory(os.path.basename(os.path.dirname(os.path.abspath(path))))
+    return StoredPartition(directory.partition if directory else UNKNOWN_PARTITION, (path,))
+
+
+@contextlib.contextmanager
+def _mapped(path: str) -> Iterator[memoryview]:
+    """The bytes of a file that is not empty, fetched by the operating system as they are looked at."""
+    with (
+        open(path, "rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+        memoryview(mapped) as data,
+    ):
+        yield data
+
+
+def _in_directory(source: str, topic: str) -> list[StoredPartition]:
+    names = sorted(os.listdir(source))
+    if _segments(source, names):
+        directory = parse_partition_directory(os.path.basename(os.path.abspath(source)))
+        return [StoredPartition(directory.partition if directory else UNKNOWN_PARTITION, _segments(source, names))]
+    found: dict[TopicPartition, str] = {}
+    for name in names:
+        directory = parse_partition_directory(name)
+        if directory is not None and os.path.isdir(os.path.join(source, name)):
+            found[directory] = os.path.join(source, name)
+    chosen = sorted(partition for partition in found if partition.topic == topic)
+    if not chosen:
+        topics = sorted({partition.topic for partition in found})
+        there = f"it holds the topics {', '.join(topics[:10])}" if topics else "there is no log in it"
+        hint = "; choose one by --topic" if topics else f"; {_EXPECTED}"
+        raise BadSource(f"{source}: no partition of {topic}: {there}{hint}")
+    return [
+        StoredPartition(partition.partition, _segments(found[partition], sorted(os.listdir(found[partition]))))
+        for partition in chosen
+    ]
+
+
+def _segments(directory: str, names: list[str]) -> tuple[str, ...]:
+    parsed = ((name, parse_offset_file(name)) for name in names)
+    return tuple(os.path.join(directory, name) for name, file in parsed if file and file.kind == LOG and not file.state)
+
+
+def _segment_batches(path: str, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
+    """Every sound batch of a segment, decoded by the scalar codec."""
+    if os.path.getsize(path) == 0:
+        return
+    with _mapped(path) as data:
+        for batch in read_batches(data, on_damage=lambda damage: on_damage(damage.within(path))):
+            yield batch
+            on_progress(batch.header.size)
+
+
+def _segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
+    """Every sound batch of a segment as columns, a window at a time; each window's bytes make room for the next's."""
+    import numpy as np
+
+    from kohort.records.columns import Buffers, decode
+
+    with open(path, "rb", buffering=0) as file:
+        left = os.fstat(file.fileno()).st_size
+        buffer = np.empty(min(_WINDOW, left), np.uint8)
+        buffers = Buffers()
+        kept = position = 0
+        while left or kept:
+            got = file.readinto(buffer[kept:].data) if left else 0
+            left = left - got if got else 0
+            data = buffer[: kept + got]
+            final = left == 0 or len(data) >= _LARGEST_WINDOW
+            told = functools.partial(_tell, on_damage, path, position)
+            window = decode(data, keys, final=final, on_damage=told, buffers=buffers)
+            yield window.columns
+            on_progress(window.consumed)
+            if window.lost:
+                on_progress(left)
+                return
+            position += window.consumed
+            kept = len(data) - window.consumed
+            if window.consumed == 0 and not final:
+                buffer = np.concatenate([data, np.empty(len(data), np.uint8)])
+            elif kept:
+                buffer[:kept] = data[window.consumed :].copy()
+
+
+def _tell(on_damage: OnDamage, path: str, position: int, damage: CorruptLog) -> None:
+    on_damage(damage.within(path, position))

@@ -1,0 +1,1 @@
+"""Tests beside Apache Kafka itself: they need Java and Maven, and run by `make test-kafka`."""
