@@ -27,5 +27,45 @@ class ClientError(KohortError):
     """A request that Kafka refuses; subclasses name the refusal."""
 
 
+class OffsetOutOfRange(ClientError):
+    """An offset before the log start or behind what may be read."""
+
+
+class CorruptMessage(ClientError):
+    """A batch whose checksum or framing is wrong as it arrives."""
+
+
+class InvalidRecord(ClientError):
+    """A batch that is sound in itself but not one that a log accepts."""
+
+
+class InvalidTimestamp(ClientError):
+    """A timestamp that the topic's settings do not allow."""
+
+
+class RecordTooLarge(ClientError):
+    """A batch beyond `max.message.bytes`."""
+
+
+class RecordListTooLarge(ClientError):
+    """An append that no segment could hold."""
+
+
+class OutOfOrderSequence(ClientError):
+    """A batch of an idempotent producer that does not follow the one before."""
+
+
+class InvalidProducerEpoch(ClientError):
+    """A producer that a newer one with the same id has fenced."""
+
+
+class InvalidTxnState(ClientError):
+    """A plain batch of a producer that has a transaction open."""
+
+
+class TransactionCoordinatorFenced(ClientError):
+    """A marker of a transaction coordinator that is no longer in charge."""
+
+
 class StorageFailed(KohortError):
     """The disk did not do what it was told; nothing more may be acknowledged."""

@@ -131,7 +131,7 @@ class LivePartition:
         from kohort.records.columns import decode
 
         for data in self._windows():
-            yield decode(np.frombuffer(bytearray(data), np.uint8), keys, on_damage=on_damage).columns
+            yield decode(np.frombuffer(data, np.uint8), keys, on_damage=on_damage).columns
             on_progress(len(data))
 
     def _windows(self) -> Iterator[bytes]:

@@ -13,7 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kohort.errors import CorruptLog
-from kohort.log.names import LOG, TopicPartition, parse_offset_file, parse_partition_directory
+from kohort.log.names import (
+    CLEANED,
+    LOG,
+    SWAP,
+    TopicPartition,
+    offset_file,
+    parse_offset_file,
+    parse_partition_directory,
+)
 from kohort.log.source import BadSource, OnDamage, OnProgress
 from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position
 
@@ -106,8 +114,33 @@ def _in_directory(source: str, topic: str) -> list[StoredPartition]:
 
 
 def _segments(directory: str, names: list[str]) -> tuple[str, ...]:
-    parsed = ((name, parse_offset_file(name)) for name in names)
-    return tuple(os.path.join(directory, name) for name, file in parsed if file and file.kind == LOG and not file.state)
+    """The segments in use, as the next start of a broker would find them.
+
+    If a crash has interrupted the cleaner, that is: a `.swap` file stands for the old segments that it replaces, unless
+    a `.cleaned` one at or before it says that the swap is void (`swap.py` tells the whole story).
+    """
+    files = [file for name in names if (file := parse_offset_file(name)) and file.kind == LOG]
+    void_from = min((file.offset for file in files if file.state == CLEANED), default=None)
+    found = {file.offset: os.path.join(directory, offset_file(*file)) for file in files if not file.state}
+    swaps = [file for file in files if file.state == SWAP and (void_from is None or file.offset < void_from)]
+    for swap in swaps:
+        path = os.path.join(directory, offset_file(*swap))
+        end = max(_end_offset(path), swap.offset + 1)
+        found = {base: old for base, old in found.items() if not swap.offset <= base < end}
+        found[swap.offset] = path
+    return tuple(path for _, path in sorted(found.items()))
+
+
+def _end_offset(path: str) -> int:
+    """The offset behind the last batch of a file that is sound; what is behind damage does not count."""
+    end = 0
+    if os.path.getsize(path):
+        with _mapped(path) as data, contextlib.suppress(CorruptLog):
+            position = 0
+            while position < len(data):
+                header = read_header(data, position, verify=False)
+                position, end = header.end, header.next_offset
+    return end
 
 
 def _segment_batches(path: str, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:

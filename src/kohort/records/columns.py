@@ -62,7 +62,7 @@ class KeyTable:
     def __setstate__(self, state: tuple[bytes, Longs]) -> None:
         self.__init__()  # type: ignore[misc]  # a table is rebuilt from its keys, which are all that travels
         raw, starts = state
-        self.intern_all(np.frombuffer(bytearray(raw), np.uint8), starts)
+        self.intern_all(np.frombuffer(raw, np.uint8), starts)
 
     def raw(self, key: int) -> bytes:
         return self._arena[self._starts[key] : self._starts[key + 1]].tobytes()
@@ -71,7 +71,7 @@ class KeyTable:
         return decode_key(self.raw(key))
 
     def intern(self, raw: bytes) -> int:
-        return int(self.intern_all(np.frombuffer(bytearray(raw), np.uint8), np.array([0, len(raw)]))[0])
+        return int(self.intern_all(np.frombuffer(raw, np.uint8), np.array([0, len(raw)]))[0])
 
     def intern_all(self, data: Bytes, bounds: Longs) -> Longs:
         """The numbers of the keys that stand between `bounds` in `data`."""
@@ -261,7 +261,7 @@ def decode(
     on_damage: Callable[[CorruptLog], None] | None = None,
     buffers: Buffers | None = None,
 ) -> Window:
-    """The records of all whole batches in `data`, an array that may be written to.
+    """The records of all whole batches in `data`, an array of bytes.
 
     With `final`, nothing follows `data`, so a batch that is cut off is damage. Damage is raised; or, with `on_damage`,
     reported, and decoding goes on behind it, just as `read_batches` does. If nothing is consumed of a window that is

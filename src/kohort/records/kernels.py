@@ -21,6 +21,13 @@ Longs = NDArray[np.int64]
 Ints = NDArray[np.int32]
 Slots = NDArray[np.uint64]
 
+_I64 = types.int64
+_DATA = types.Array(types.uint8, 1, "C", readonly=True)
+_LONGS = types.int64[::1]
+_INTS = types.int32[::1]
+_TABLE_TYPES = (types.uint64[::1], types.uint64[::1], _LONGS, types.uint8[::1], types.int8[::1])
+"""A key table's slots, hashes, starts, arena and shapes."""
+
 # Columns of the table of batches.
 POSITION, SIZE, BASE_OFFSET, LEADER_EPOCH, MAGIC, ATTRIBUTES, LAST_OFFSET_DELTA = 0, 1, 2, 3, 4, 5, 6
 BASE_TIMESTAMP, MAX_TIMESTAMP, PRODUCER_ID, PRODUCER_EPOCH, BASE_SEQUENCE, RECORD_COUNT = 7, 8, 9, 10, 11, 12
@@ -128,7 +135,7 @@ else:
         )
 
 
-@njit("uint32(uint8[::1], int64, int64)", cache=True, nogil=True)
+@njit(types.uint32(_DATA, _I64, _I64), cache=True, nogil=True)
 def crc32c(data: Bytes, start: int, end: int) -> Any:
     """CRC-32C of `data[start:end]`."""
     crc = np.uint64(0xFFFFFFFF)
@@ -167,7 +174,7 @@ def _int16(data: Any, at: Any) -> Any:
     return np.int64(np.int16(_big16(data, at)))
 
 
-@njit("UniTuple(int64, 3)(uint8[::1], int64, int64, int64[:, ::1])", cache=True, nogil=True)
+@njit(types.UniTuple(_I64, 3)(_DATA, _I64, _I64, _I64[:, ::1]), cache=True, nogil=True)
 def scan_batches(data: Bytes, start: int, end: int, heads: Longs) -> Any:
     """Fill `heads` with the sound batches from `start` on; returns how many, where the scan stopped, and why.
 
@@ -341,11 +348,7 @@ def _intern(
     return size
 
 
-@njit(
-    "int64(uint8[::1], int64[::1], uint64[::1], uint64[::1], int64[::1], uint8[::1], int8[::1], int64, int64[::1])",
-    cache=True,
-    nogil=True,
-)
+@njit(_I64(_DATA, _LONGS, *_TABLE_TYPES, _I64, _LONGS), cache=True, nogil=True)
 def intern_all(
     data: Bytes,
     bounds: Longs,
@@ -365,7 +368,7 @@ def intern_all(
     return size
 
 
-@njit("void(uint64[::1], int64, uint64[::1])", cache=True, nogil=True)
+@njit(types.void(types.uint64[::1], _I64, types.uint64[::1]), cache=True, nogil=True)
 def rehash(hashes: Slots, size: int, slots: Slots) -> None:
     """Put the first `size` keys into an empty table of slots."""
     mask = np.uint64(len(slots) - 1)
@@ -377,9 +380,22 @@ def rehash(hashes: Slots, size: int, slots: Slots) -> None:
 
 
 @njit(
-    "UniTuple(int64, 2)(uint8[::1], int64[:, ::1], int64[::1], int64[::1], int64[::1], int64, uint64[::1], uint64[::1],"
-    " int64[::1], uint8[::1], int8[::1], int64, int64[::1], int64[::1], int32[::1], int64[::1], int32[::1],"
-    " int32[::1])",
+    types.UniTuple(_I64, 2)(
+        _DATA,
+        _I64[:, ::1],
+        _LONGS,
+        _LONGS,
+        _LONGS,
+        _I64,
+        *_TABLE_TYPES,
+        _I64,
+        _LONGS,
+        _LONGS,
+        _INTS,
+        _LONGS,
+        _INTS,
+        _INTS,
+    ),
     cache=True,
     nogil=True,
 )
@@ -490,6 +506,19 @@ def decode_records(
     return len(heads), size
 
 
+@njit(types.UniTuple(_I64, 2)(_LONGS, _I64, _I64, _LONGS), cache=True, nogil=True)
+def index_points(sizes: Longs, since: int, interval: int, points: Longs) -> Any:
+    """The batches that a sparse index names: the first ones behind each `interval` bytes; how many, and what is left."""
+    count = 0
+    for batch in range(len(sizes)):
+        if since > interval:
+            points[count] = batch
+            count += 1
+            since = 0
+        since += sizes[batch]
+    return count, since
+
+
 # What `fold_rows` leaves behind for a key that it met, where it is not the row of the value that stands.
 UNTOUCHED, REMOVED = -1, -2
 
@@ -498,8 +527,21 @@ FORGOTTEN = -2
 
 
 @njit(
-    "UniTuple(int64, 3)(int64[:, ::1], int64[::1], int32[::1], int32[::1], int32[::1], int32[::1], int8[::1], boolean,"
-    " int64[::1], int64[::1], int64[::1], int64[::1], int32[::1])",
+    types.UniTuple(_I64, 3)(
+        _I64[:, ::1],
+        _LONGS,
+        _INTS,
+        _INTS,
+        _INTS,
+        _INTS,
+        types.int8[::1],
+        types.boolean,
+        _LONGS,
+        _LONGS,
+        _LONGS,
+        _LONGS,
+        _INTS,
+    ),
     cache=True,
     nogil=True,
 )
@@ -558,7 +600,7 @@ def fold_rows(
     return keys, unreadable, transactional
 
 
-@njit("void(uint8[::1], int64[::1], int64[::1], uint8[::1], int64[::1])", cache=True, nogil=True)
+@njit(types.void(_DATA, _LONGS, _LONGS, types.uint8[::1], _LONGS), cache=True, nogil=True)
 def gather(data: Bytes, from_: Longs, sizes: Longs, out: Bytes, to: Longs) -> None:
     """Copy pieces of `data` to their places in `out`."""
     for i in range(len(from_)):
@@ -568,8 +610,9 @@ def gather(data: Bytes, from_: Longs, sizes: Longs, out: Bytes, to: Longs) -> No
 
 
 @njit(
-    "void(uint8[::1], int64[::1], int32[::1], int16[::1], int64[::1], int32[::1], int64[::1], int32[::1], int64[::1],"
-    " int64[::1], boolean[::1])",
+    types.void(
+        _DATA, _LONGS, _INTS, types.int16[::1], _LONGS, _INTS, _LONGS, _INTS, _LONGS, _LONGS, types.boolean[::1]
+    ),
     cache=True,
     nogil=True,
 )

@@ -101,7 +101,7 @@ class Values:
         if values:
             sizes = np.array([len(value) for value in values.values()], np.int64)
             starts = np.cumsum(sizes) - sizes
-            data = np.frombuffer(bytearray(b"".join(values.values())), np.uint8)
+            data = np.frombuffer(b"".join(values.values()), np.uint8)
             self.put(np.array(list(values), np.int64), data, starts, sizes)
 
     def put_from(self, keys: Longs, other: "Values", other_keys: Longs) -> None:

@@ -1,0 +1,75 @@
+"""What a log demands of the batches that are to be appended, before any of them gets an offset (Kafka's LogValidator).
+
+A client's batch is opened and every record looked at; what the coordinators write was built here and is checked as far
+as its header and its checksum go. Only batches of format 2 are written.
+"""
+
+from kohort.config import LogConfig
+from kohort.errors import (
+    CorruptLog,
+    CorruptMessage,
+    InvalidRecord,
+    InvalidTimestamp,
+    RecordListTooLarge,
+    RecordTooLarge,
+)
+from kohort.log.producer_entry import AppendOrigin
+from kohort.records.batch import NO_PRODUCER_ID, BatchHeader, read_header, read_records
+
+LOG_APPEND_TIME = "LogAppendTime"
+
+
+def validate(records: bytes, config: LogConfig, origin: AppendOrigin) -> list[BatchHeader]:
+    """The headers of the batches in `records`, or the refusal that fits."""
+    headers = _read_headers(records)
+    for header in headers:
+        _validate_batch(header, config)
+        if origin is AppendOrigin.CLIENT:
+            _validate_client_batch(header, records, config)
+    if origin is AppendOrigin.CLIENT and len(headers) > 1:
+        raise InvalidRecord(f"{len(headers)} batches where a client may send one")
+    if len(records) > config.segment_bytes:
+        raise RecordListTooLarge(f"{len(records)} bytes do not fit into a segment of {config.segment_bytes}")
+    return headers
+
+
+def _read_headers(records: bytes) -> list[BatchHeader]:
+    headers: list[BatchHeader] = []
+    position = 0
+    try:
+        while position < len(records):
+            headers.append(read_header(records, position))
+            position = headers[-1].end
+    except CorruptLog as damage:
+        raise CorruptMessage(str(damage)) from None
+    if not headers:
+        raise InvalidRecord("nothing to append")
+    return headers
+
+
+def _validate_batch(header: BatchHeader, config: LogConfig) -> None:
+    if header.magic != 2:
+        raise InvalidRecord(f"batches of format {header.magic} are read, but not written")
+    if header.size > config.max_message_bytes:
+        raise RecordTooLarge(f"a batch of {header.size} bytes, {config.max_message_bytes} are allowed")
+    if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
+        raise InvalidRecord(f"{header.record_count} records with a last offset delta of {header.last_offset_delta}")
+    if header.is_log_append_time and config.message_timestamp_type != LOG_APPEND_TIME:
+        raise InvalidTimestamp("the producer has set LogAppendTime, which is the broker's to set")
+
+
+def _validate_client_batch(header: BatchHeader, records: bytes, config: LogConfig) -> None:
+    if header.is_control:
+        raise InvalidRecord("clients may not write control records")
+    if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
+        raise InvalidRecord(f"sequence {header.base_sequence} of producer {header.producer_id}")
+    if header.producer_id == NO_PRODUCER_ID and header.is_transactional:
+        raise InvalidRecord("a transactional batch without a producer id")
+    try:
+        opened = read_records(header, records)
+    except CorruptLog as damage:
+        raise InvalidRecord(str(damage)) from None
+    if [record.offset - header.base_offset for record in opened] != list(range(len(opened))):
+        raise InvalidRecord("the records are not numbered from 0")
+    if "compact" in config.cleanup_policy and any(record.key is None for record in opened):
+        raise InvalidRecord("a compacted topic takes no record without a key")
