@@ -226,33 +226,36 @@ def scan_batches(data: Bytes, start: int, end: int, heads: Longs) -> Any:
     return count, position, COMPLETE
 
 
-@njit(inline="always")
-def _varint(data: Any, position: Any, end: Any) -> Any:
-    """A zigzag varint of at most 5 bytes and the position behind it, which is -1 where there is none."""
-    raw = np.uint32(0)
-    shift = np.uint32(0)
-    while position < end and shift < 35:
-        byte = _byte(data, position)
-        position += 1
-        raw |= np.uint32(byte & 0x7F) << shift
-        if byte < 0x80:
-            return np.int64(np.int32(raw >> np.uint32(1)) ^ -np.int32(raw & np.uint32(1))), position
-        shift += np.uint32(7)
-    return np.int64(0), np.int64(-1)
-
-
-@njit(inline="always")
-def _varlong(data: Any, position: Any, end: Any) -> Any:
+@njit(types.UniTuple(_I64, 2)(_DATA, _I64, _I64, _I64), cache=True, nogil=True)
+def _long_varint(data: Bytes, position: int, end: int, bits: int) -> Any:
+    """A zigzag varint of up to so many bits, and the position behind it, which is -1 where there is none."""
     raw = np.uint64(0)
-    shift = np.uint64(0)
-    while position < end and shift < 70:
-        byte = _byte(data, position)
+    shift = 0
+    while position < end and shift < bits:
+        byte = np.uint64(_byte(data, position))
         position += 1
-        raw |= np.uint64(byte & 0x7F) << shift
+        raw |= (byte & np.uint64(0x7F)) << np.uint64(shift)
+        shift += 7
         if byte < 0x80:
-            return np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1)), position
-        shift += np.uint64(7)
-    return np.int64(0), np.int64(-1)
+            if bits == 32:
+                raw &= np.uint64(0xFFFFFFFF)
+            value = np.int64(raw >> np.uint64(1)) ^ -np.int64(raw & np.uint64(1))
+            return value, position
+    return 0, -1
+
+
+@njit(inline="always")
+def _varint(data: Any, position: Any, end: Any, bits: Any = 32) -> Any:
+    """Most numbers have one byte, some two; the others take the long way."""
+    if position + 1 < end:
+        first = np.int64(_byte(data, position))
+        if first < 0x80:
+            return (first >> 1) ^ -(first & 1), position + 1
+        second = np.int64(_byte(data, position + 1))
+        if second < 0x80:
+            raw = (first & 0x7F) | (second << 7)
+            return (raw >> 1) ^ -(raw & 1), position + 2
+    return _long_varint(data, position, end, bits)
 
 
 @njit(inline="always")
@@ -445,7 +448,7 @@ def decode_records(
                 return b, size
             record_end = position + length
             position += 1
-            delta, position = _varlong(data, position, end)
+            delta, position = _varint(data, position, end, 64)
             if position < 0:
                 return b, size
             timestamps[row] = heads[b, MAX_TIMESTAMP] if append_time else base_timestamp + delta
@@ -508,7 +511,7 @@ def decode_records(
 
 @njit(types.UniTuple(_I64, 2)(_LONGS, _I64, _I64, _LONGS), cache=True, nogil=True)
 def index_points(sizes: Longs, since: int, interval: int, points: Longs) -> Any:
-    """The batches that a sparse index names: the first ones behind each `interval` bytes; how many, and what is left."""
+    """The batches that a sparse index names, one behind each `interval` bytes; how many, and what is left."""
     count = 0
     for batch in range(len(sizes)):
         if since > interval:

@@ -8,12 +8,13 @@ Versions written follow the inter-broker protocol version exactly as Kafka 2.6 c
 """
 
 import re
+import struct
 from dataclasses import dataclass
 from functools import total_ordering
 from uuid import UUID
 
-from kohort.records.coordinator_records import RECORD_TYPES, RecordType
-from kohort.records.primitives import Malformed, Reader, Writer
+from kohort.records.coordinator_records import RECORD_TYPES
+from kohort.records.primitives import Malformed, Reader, Writer, string_at
 
 NO_EXPIRE_TIMESTAMP = -1
 NO_LEADER_EPOCH = -1
@@ -23,9 +24,11 @@ NO_STATE_TIMESTAMP = -1
 _OFFSET_KEYS = (0, 1)
 _GROUP_KEY = 2
 HIGHEST_OFFSET_VALUE = 4
+_COMMON_OFFSET_VALUE = 3
 HIGHEST_GROUP_VALUE = 4
 
 _NO_TOPIC_ID = UUID(int=0)
+_OFFSET_AND_EPOCH = struct.Struct(">qi")
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,19 +196,26 @@ def decode_key(raw: bytes | None) -> Key:
         return UnknownKey(None, None, "no key")
     if len(raw) < 2:
         return UnknownKey(None, raw, "a key of fewer than 2 bytes")
-    reader = Reader(raw)
-    version = reader.int16()
+    version = int.from_bytes(raw[:2], "big", signed=True)
     try:
         if version in _OFFSET_KEYS:
-            return OffsetKey(reader.string(), reader.string(), reader.int32(), version)
+            group, at = string_at(raw, 2)
+            topic, at = string_at(raw, at)
+            return OffsetKey(group, topic, _int32_at(raw, at), version)
         if version == _GROUP_KEY:
-            return GroupKey(reader.string(), version)
+            return GroupKey(string_at(raw, 2)[0], version)
         if version in RECORD_TYPES:
             record_type = RECORD_TYPES[version]
-            return CoordinatorKey(version, record_type.name, record_type.read_key(reader))
+            return CoordinatorKey(version, record_type.name, record_type.read_key(Reader(raw, 2)))
     except Malformed as error:
         return UnknownKey(version, raw, f"malformed: {error}")
     return UnknownKey(version, raw, f"unknown key type {version}")
+
+
+def _int32_at(raw: bytes, at: int) -> int:
+    if len(raw) - at < 4:
+        raise Malformed(f"4 bytes wanted, {len(raw) - at} left")
+    return int.from_bytes(raw[at : at + 4], "big", signed=True)
 
 
 def encode_value(value: OffsetCommitValue | GroupMetadataValue) -> bytes:
@@ -221,23 +231,21 @@ def decode_value(key: Key, raw: bytes | None) -> Value | None:
         return None
     if len(raw) < 2:
         return UnknownValue(None, raw, "a value of fewer than 2 bytes")
-    reader = Reader(raw)
-    version = reader.int16()
+    version = int.from_bytes(raw[:2], "big", signed=True)
     try:
-        match key:
-            case OffsetKey() if 0 <= version <= HIGHEST_OFFSET_VALUE:
-                return _decode_offset_value(reader, version)
-            case GroupKey() if 0 <= version <= HIGHEST_GROUP_VALUE:
-                return _decode_group_value(reader, version)
-            case CoordinatorKey() if version == 0 and RECORD_TYPES[key.version].has_value:
-                return CoordinatorValue(version, _record_type(key).read_value(reader))
+        if isinstance(key, OffsetKey):
+            if version == _COMMON_OFFSET_VALUE:
+                return _decode_common_offset_value(raw)
+            if 0 <= version <= HIGHEST_OFFSET_VALUE:
+                return _decode_offset_value(Reader(raw, 2), version)
+        elif isinstance(key, GroupKey):
+            if 0 <= version <= HIGHEST_GROUP_VALUE:
+                return _decode_group_value(Reader(raw, 2), version)
+        elif isinstance(key, CoordinatorKey) and version == 0 and RECORD_TYPES[key.version].has_value:
+            return CoordinatorValue(version, RECORD_TYPES[key.version].read_value(Reader(raw, 2)))
     except Malformed as error:
         return UnknownValue(version, raw, f"malformed: {error}")
     return UnknownValue(version, raw, f"unknown value version {version}")
-
-
-def _record_type(key: CoordinatorKey) -> RecordType:
-    return RECORD_TYPES[key.version]
 
 
 def _encode_offset_value(value: OffsetCommitValue) -> bytes:
@@ -254,6 +262,17 @@ def _encode_offset_value(value: OffsetCommitValue) -> bytes:
     if version == 1:
         writer.int64(value.expire_timestamp)
     return writer.done()
+
+
+def _decode_common_offset_value(raw: bytes) -> OffsetCommitValue:
+    """Version 3, which 2.1 to 4.0 write: by far the most common value of all."""
+    if len(raw) < _OFFSET_AND_EPOCH.size + 2:
+        raise Malformed(f"{len(raw)} bytes are too few")
+    offset, leader_epoch = _OFFSET_AND_EPOCH.unpack_from(raw, 2)
+    metadata, at = string_at(raw, 2 + _OFFSET_AND_EPOCH.size)
+    if len(raw) - at < 8:
+        raise Malformed(f"8 bytes wanted, {len(raw) - at} left")
+    return OffsetCommitValue(offset, metadata, int.from_bytes(raw[at : at + 8], "big", signed=True), leader_epoch)
 
 
 def _decode_offset_value(reader: Reader, version: int) -> OffsetCommitValue:

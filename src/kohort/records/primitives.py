@@ -32,7 +32,7 @@ def wrap64(n: int) -> int:
 
 def text(raw: bytes) -> str:
     """UTF-8 as Java reads it: malformed bytes become U+FFFD, nothing fails."""
-    return raw.decode("utf-8", "replace")
+    return str(raw, "utf-8", "replace")
 
 
 def utf8(string: str) -> bytes:
@@ -41,6 +41,15 @@ def utf8(string: str) -> bytes:
         return string.encode()
     except UnicodeEncodeError:
         return string.encode("utf-8", "replace")
+
+
+def string_at(data: bytes, at: int) -> tuple[str, int]:
+    """The string at a place, and the place behind it: what a `Reader` does, for the few fields that are read most."""
+    start = at + 2
+    end = start + int.from_bytes(data[at:start], "big", signed=True)
+    if not start <= end <= len(data):
+        raise Malformed(f"a string of {end - start} bytes, {len(data) - start} left")
+    return text(data[start:end]), end
 
 
 class Reader:

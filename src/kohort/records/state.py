@@ -1,6 +1,8 @@
 """The end of a replay: groups and offsets as a coordinator would hold them after loading."""
 
-from collections.abc import Iterable
+import contextlib
+import gc
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -54,8 +56,21 @@ def finish(pieces: Iterable[Piece]) -> State:
     """The state at the end of whole partitions, one piece each."""
     state = State()
     for piece in pieces:
-        _Finish(piece, state).run()
+        with _garbage_collector_paused():
+            _Finish(piece, state).run()
     return state
+
+
+@contextlib.contextmanager
+def _garbage_collector_paused() -> Iterator[None]:
+    """A state is many small objects that all stay: looking through them again and again took half of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 class _Finish:
@@ -66,6 +81,7 @@ class _Finish:
         self._state = state
         self._modern = ModernGroups()
         self._group_gone: dict[str, int] = {}
+        self._keys: dict[int, Key] = {}
 
     def run(self) -> None:
         piece, state = self._piece, self._state
@@ -76,7 +92,7 @@ class _Finish:
         for number in piece.standing():
             self._standing(number)
         for producer_id, number, put in piece.pending():
-            key = piece.keys.key(number)
+            key = self._key(number)
             value = decode_value(key, put.value)
             if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
                 committed = Committed(put.position, value)
@@ -87,8 +103,15 @@ class _Finish:
             state.groups.setdefault(group_id, group)
         self._groups_of_offsets()
 
+    def _key(self, number: int) -> Key:
+        """A key, decoded once however often it is asked for."""
+        key = self._keys.get(number)
+        if key is None:
+            key = self._keys[number] = self._piece.keys.key(number)
+        return key
+
     def _gone(self, number: int) -> None:
-        key = self._piece.keys.key(number)
+        key = self._key(number)
         if isinstance(key, GroupKey):
             self._state.removed_groups.add(key.group)
         if isinstance(key, GroupKey) or (isinstance(key, CoordinatorKey) and ModernGroups.is_group(key)):
@@ -96,17 +119,16 @@ class _Finish:
             self._group_gone[key.group] = max(position, self._group_gone.get(key.group, -1))
 
     def _standing(self, number: int) -> None:
-        key = self._piece.keys.key(number)
+        key = self._key(number)
         value = decode_value(key, self._piece.values[number])
-        match key, value:
-            case OffsetKey(), OffsetCommitValue():
-                self._state.offsets[_partition_of(key)] = Committed(int(self._piece.best[number]), value)
-            case GroupKey(), GroupMetadataValue():
-                self._state.groups[key.group] = classic_group(value)
-            case CoordinatorKey(), CoordinatorValue():
-                self._modern.add(key, value)
-            case ((OffsetKey() | GroupKey() | CoordinatorKey()), UnknownValue()):
-                self._state.unreadable.append((key, value))
+        if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
+            self._state.offsets[_partition_of(key)] = Committed(int(self._piece.best[number]), value)
+        elif isinstance(key, GroupKey) and isinstance(value, GroupMetadataValue):
+            self._state.groups[key.group] = classic_group(value)
+        elif isinstance(key, CoordinatorKey) and isinstance(value, CoordinatorValue):
+            self._modern.add(key, value)
+        elif isinstance(value, UnknownValue):
+            self._state.unreadable.append((key, value))
 
     def _groups_of_offsets(self) -> None:
         """Groups that no group record tells of: they have offsets, or (on 4.x) had some once.
@@ -119,7 +141,7 @@ class _Finish:
             key.group for offsets in state.pending.values() for key in offsets
         }
         for number in self._piece.mentioned_offsets():
-            key = self._piece.keys.key(number)
+            key = self._key(number)
             if isinstance(key, UnknownKey) or key.group in state.groups:
                 continue
             later = int(self._piece.mentioned[number]) > self._group_gone.get(key.group, -1)
