@@ -17,7 +17,7 @@ from bench.logs import write_log
 from kohort.cli.output import table
 
 COMMITS = 3_000_000
-PARTITIONS = 4
+PARTITIONS = 1
 
 
 def worker(what: str, path: Path, times: int = 3) -> dict[str, float]:

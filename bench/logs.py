@@ -11,6 +11,13 @@ from pathlib import Path
 import numpy as np
 
 from kohort.records.batch import Record, RecordBatch
+from kohort.records.consumer_protocol import (
+    Assignment,
+    Subscription,
+    TopicPartitions,
+    encode_assignment,
+    encode_subscription,
+)
 from kohort.records.control import ControlType, Marker, marker_batch
 from kohort.records.kernels import BASE_OFFSET, HEAD_WIDTH, POSITION, scan_batches
 from kohort.records.offsets_topic import (
@@ -81,13 +88,13 @@ _SIZES = [1, 1, 2, 3, 6, 12, 12, 30]
 def _group_record(offset: int, now: int, group: str) -> Record:
     members = tuple(
         MemberValue(
-            f"consumer-{n}-5bec17e7-5843-4530-bcf7-e0ae70892947",
-            f"consumer-{n}",
-            "/10.0.0.1",
-            45_000,
-            b"s" * 40,
-            b"a" * 60,
-            300_000,
+            member_id=f"consumer-{n}-5bec17e7-5843-4530-bcf7-e0ae70892947",
+            client_id=f"consumer-{n}",
+            client_host="/10.0.0.1",
+            session_timeout=45_000,
+            rebalance_timeout=300_000,
+            subscription=encode_subscription(Subscription(tuple(_TOPICS), version=1)),
+            assignment=encode_assignment(Assignment((TopicPartitions("orders", (n, n + 3)),))),
         )
         for n in range(3)
     )

@@ -45,11 +45,11 @@ class GoldenSet:
         """Kafka's own decoding: per segment the batches, each with its records."""
         segments: dict[str, list[dict[str, Any]]] = {}
         batches: list[dict[str, Any]] = []
-        for line in gzip.open(self.path / "dump.txt.gz", "rt", encoding="utf-8", newline="\n"):
+        for line in gzip.decompress((self.path / "dump.txt.gz").read_bytes()).decode().split("\n"):
             if line.startswith("Dumping "):
                 batches = segments.setdefault(line.removeprefix("Dumping ").strip(), [])
             elif line.startswith("| "):
-                batches[-1]["records"].append(_record(line[2:].rstrip("\n")))
+                batches[-1]["records"].append(_record(line[2:]))
             elif line.startswith(("baseOffset:", "offset:")):
                 batches.append(dict(re.findall(r"(\w+): (\S+)", line)) | {"records": []})
         return segments

@@ -3,13 +3,13 @@
 from pathlib import Path
 
 import pytest
-from tests.golden_sets import GOLDEN
 
 from kohort.errors import CorruptLog
 from kohort.log import stored
 from kohort.log.stored import find_partitions
 from kohort.records.batch import Record, RecordBatch, read_batches
-from kohort.records.columns import KeyTable
+from kohort.records.key_table import KeyTable
+from tests.golden_sets import GOLDEN
 
 
 def batch(offset: int) -> bytes:

@@ -11,7 +11,7 @@ from tests.records.serial_load import Loaded
 
 
 def array(data: bytes) -> "np.ndarray[tuple[int], np.dtype[np.uint8]]":
-    return np.frombuffer(bytearray(data), np.uint8)
+    return np.frombuffer(data, np.uint8)
 
 
 def piece_of(data: bytes, rule: Rule) -> Piece:
@@ -43,8 +43,8 @@ def merged(pieces: list[Piece], choices: Sequence[int]) -> Piece:
 def outcome(piece: Piece) -> Loaded:
     """What a piece says, in the words of the serial load."""
     loaded = Loaded()
-    for number in piece.standing():
-        value = (int(piece.best[number]), piece.values[number])
+    for number, position, raw in piece.positions_and_values(piece.standing()):
+        value = (position, raw)
         match piece.keys.key(number):
             case OffsetKey(group, topic, partition):
                 loaded.offsets[group, topic, partition] = value

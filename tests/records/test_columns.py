@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 from kohort.errors import CorruptLog
 from kohort.records import arrow
 from kohort.records.batch import RecordBatch, read_batches
-from kohort.records.columns import KeyTable, decode
+from kohort.records.columns import decode
 from kohort.records.compression import Codec
+from kohort.records.key_table import KeyTable
 from kohort.records.offsets_topic import GroupKey, OffsetKey, encode_key
 from kohort.records.rows import describe
 from tests.golden_sets import GOLDEN

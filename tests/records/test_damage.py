@@ -11,8 +11,9 @@ from crc32c import crc32c
 
 from kohort.errors import CorruptLog
 from kohort.records.batch import Record, RecordBatch, read_batch, read_batches
-from kohort.records.columns import KeyTable, decode
+from kohort.records.columns import decode
 from kohort.records.compression import Codec, compress
+from kohort.records.key_table import KeyTable
 from tests.golden_sets import GOLDEN
 from tests.records.pieces import array
 

@@ -10,9 +10,10 @@ import pytest
 
 from kohort.records import arrow
 from kohort.records.batch import read_batches
-from kohort.records.columns import KeyTable, decode
+from kohort.records.columns import decode
 from kohort.records.consumer_protocol import decode_assignment, decode_subscription
 from kohort.records.json_text import to_json
+from kohort.records.key_table import KeyTable
 from kohort.records.modern_groups import kafka_uuid
 from kohort.records.offsets_topic import (
     GroupKey,

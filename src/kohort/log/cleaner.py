@@ -13,7 +13,6 @@ nothing may truncate or delete the log meanwhile.
 """
 
 import contextlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -185,8 +184,6 @@ class Cleaner:
             file.append(bytes(buffer))
             file.sync()
             size = file.size()
-        # While this name is on the disk, the swap is void: it must be there before any other name of the swap is.
-        self._files.sync_dir(os.path.dirname(path))
         return size, changed
 
     def _note(self, topic_partition: TopicPartition, first_dirty_offset: int) -> None:

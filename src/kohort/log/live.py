@@ -16,7 +16,8 @@ from kohort.log.source import LIVE_SCHEME, BadSource, OnDamage, OnProgress
 from kohort.records.batch import RecordBatch, read_batches, read_header
 
 if TYPE_CHECKING:
-    from kohort.records.columns import Columns, KeyTable
+    from kohort.records.columns import Columns
+    from kohort.records.key_table import KeyTable
 
 _FETCH_BYTES = 8 * 1024 * 1024
 _EARLIEST, _LATEST = -2, -1

@@ -234,6 +234,8 @@ class Segment:
 
     def load_tail(self) -> None:
         """Read on from the last index entry to the end; damage is raised."""
+        if not self._fits(self.offset_index.last):
+            self.rebuild_indexes(_REBUILT_INTERVAL)
         last = self.offset_index.last
         self._next_offset = self.base_offset
         self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last

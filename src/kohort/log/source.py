@@ -8,7 +8,8 @@ from kohort.errors import CorruptLog, KohortError
 from kohort.records.batch import RecordBatch
 
 if TYPE_CHECKING:
-    from kohort.records.columns import Columns, KeyTable
+    from kohort.records.columns import Columns
+    from kohort.records.key_table import KeyTable
     from kohort.records.replay import Piece, Rule
 
 LIVE_SCHEME = "kafka://"

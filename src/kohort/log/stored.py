@@ -26,7 +26,8 @@ from kohort.log.source import BadSource, OnDamage, OnProgress
 from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position
 
 if TYPE_CHECKING:
-    from kohort.records.columns import Columns, KeyTable
+    from kohort.records.columns import Columns
+    from kohort.records.key_table import KeyTable
 
 UNKNOWN_PARTITION = -1
 """The partition of a segment file that stands in no partition's directory."""

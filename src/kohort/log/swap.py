@@ -71,6 +71,7 @@ def begin_swap(
 
     Cleaned files of lower segments, which would make this swap void after a crash, are leftovers, and are removed.
     """
+    files.sync_dir(directory)  # the name of `.cleaned`: while it is on the disk, the names below mean nothing
     leftovers = [file for file in offset_files(files, directory) if file.state == CLEANED and file.offset < base_offset]
     for file in leftovers:
         files.unlink(join(directory, offset_file(*file)))

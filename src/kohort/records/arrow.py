@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from kohort.records import kernels
 from kohort.records.batch import BatchHeader, Record, read_batch
-from kohort.records.columns import OFFSET_KIND, Columns, KeyTable
+from kohort.records.columns import Columns, OffsetValues
 from kohort.records.json_text import to_json
 from kohort.records.kernels import Bytes, Ints, Longs
-from kohort.records.offsets_topic import OffsetKey
+from kohort.records.key_table import OFFSET_KIND, KeyTable
+from kohort.records.offsets_topic import OFFSET_COMMIT, OffsetKey
 from kohort.records.primitives import text
 from kohort.records.rows import Row, describe
 
@@ -90,7 +91,7 @@ def to_arrow(columns: Columns, partition: int) -> pa.Table:
     has_key = columns.key_ids != kernels.NO_KEY
     kinds[has_key] = columns.keys.kinds[columns.key_ids[has_key]]
     rows = np.flatnonzero((kinds == OFFSET_KIND) & (attributes & _CONTROL == 0))
-    values = _OffsetValues(columns, rows)
+    values = OffsetValues(columns.data, columns.value_starts[rows], columns.value_sizes[rows])
     simple = rows[values.usable]
     others = np.setdiff1d(np.arange(len(columns)), simple, assume_unique=True)
     table = _offset_commits(columns, partition, simple, values)
@@ -101,38 +102,7 @@ def to_arrow(columns: Columns, partition: int) -> pa.Table:
     return table.take(pa.array(order)).combine_chunks()
 
 
-class _OffsetValues:
-    """The values of offset commits, as far as the kernel reads them; a tombstone is usable without one."""
-
-    def __init__(self, columns: Columns, rows: Longs) -> None:
-        count = len(rows)
-        self.starts, self.sizes = columns.value_starts[rows], columns.value_sizes[rows]
-        self.versions = np.zeros(count, np.int16)
-        self.offsets: Longs = np.zeros(count, np.int64)
-        self.leader_epochs: Ints = np.zeros(count, np.int32)
-        self.metadata_starts: Longs = np.zeros(count, np.int64)
-        self.metadata_sizes: Ints = np.zeros(count, np.int32)
-        self.commit_timestamps: Longs = np.zeros(count, np.int64)
-        self.expire_timestamps: Longs = np.zeros(count, np.int64)
-        plain = np.zeros(count, np.bool_)
-        kernels.decode_offset_values(
-            columns.data,
-            self.starts,
-            self.sizes,
-            self.versions,
-            self.offsets,
-            self.leader_epochs,
-            self.metadata_starts,
-            self.metadata_sizes,
-            self.commit_timestamps,
-            self.expire_timestamps,
-            plain,
-        )
-        self.tombstones = self.sizes < 0
-        self.usable = plain | self.tombstones
-
-
-def _offset_commits(columns: Columns, partition: int, rows: Longs, values: _OffsetValues) -> pa.Table:
+def _offset_commits(columns: Columns, partition: int, rows: Longs, values: OffsetValues) -> pa.Table:
     used, heads = values.usable, columns.heads[columns.batches[rows]]
     tombstones = values.tombstones[used]
     attributes = heads[:, kernels.ATTRIBUTES]
@@ -141,7 +111,7 @@ def _offset_commits(columns: Columns, partition: int, rows: Longs, values: _Offs
         "partition": np.full(len(rows), partition, np.int32),
         "offset": columns.offsets[rows],
         "timestamp": columns.timestamps[rows],
-        "kind": pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), [OffsetKey.kind]).dictionary_decode(),
+        "kind": pa.DictionaryArray.from_arrays(np.zeros(len(rows), np.int32), [OFFSET_COMMIT]).dictionary_decode(),
         "key_version": versions,
         "value_version": pa.array(values.versions[used], mask=tombstones),
         "tombstone": tombstones,

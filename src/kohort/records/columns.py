@@ -10,8 +10,9 @@ the window's own bytes; from there on every batch is alike.
 """
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, TypeVar
 
 import numpy as np
@@ -31,151 +32,17 @@ from kohort.records.batch import (
     resume_position,
 )
 from kohort.records.compression import decompress
-from kohort.records.kernels import Bytes, Ints, Longs, Slots
-from kohort.records.offsets_topic import CoordinatorKey, GroupKey, Key, OffsetKey, UnknownKey, decode_key, encode_key
-
-OFFSET_KIND, GROUP_KIND, UNREADABLE_KIND = 1, 2, -1
-"""Kinds of key by number: the record's type, with both types of offset keys as one; -1 is no key that we can read."""
+from kohort.records.kernels import Bytes, Ints, Longs
+from kohort.records.key_table import KeyTable
+from kohort.records.offsets_topic import (
+    OffsetCommitValue,
+)
+from kohort.records.primitives import text
 
 Number = TypeVar("Number", bound=np.generic)
 
 _CODEC_MASK = 0x07
 _SMALLEST_BATCH = 26
-
-
-class KeyTable:
-    """Distinct keys, numbered in the order of their first appearance."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._slots: Slots = np.full(1 << 12, kernels.EMPTY_SLOT)
-        self._hashes: Slots = np.empty(1 << 11, np.uint64)
-        self._starts: Longs = np.zeros((1 << 11) + 1, np.int64)
-        self._arena: Bytes = np.empty(1 << 17, np.uint8)
-        self._shapes = np.empty(1 << 11, np.int8)
-        self._kinds = np.empty(0, np.int8)
-        self._canonical: Ints = np.empty(0, np.int32)
-
-    def __getstate__(self) -> tuple[bytes, Longs]:
-        return self._arena[: self._starts[self.size]].tobytes(), self._starts[: self.size + 1].copy()
-
-    def __setstate__(self, state: tuple[bytes, Longs]) -> None:
-        self.__init__()  # type: ignore[misc]  # a table is rebuilt from its keys, which are all that travels
-        raw, starts = state
-        self.intern_all(np.frombuffer(raw, np.uint8), starts)
-
-    def raw(self, key: int) -> bytes:
-        return self._arena[self._starts[key] : self._starts[key + 1]].tobytes()
-
-    def key(self, key: int) -> Key:
-        return decode_key(self.raw(key))
-
-    def intern(self, raw: bytes) -> int:
-        return int(self.intern_all(np.frombuffer(raw, np.uint8), np.array([0, len(raw)]))[0])
-
-    def intern_all(self, data: Bytes, bounds: Longs) -> Longs:
-        """The numbers of the keys that stand between `bounds` in `data`."""
-        self.reserve(len(bounds) - 1, int(bounds[-1] - bounds[0]))
-        ids = np.empty(len(bounds) - 1, np.int64)
-        self.size = kernels.intern_all(
-            data, bounds, self._slots, self._hashes, self._starts, self._arena, self._shapes, self.size, ids
-        )
-        return ids
-
-    def intern_table(self, other: "KeyTable") -> Longs:
-        """The numbers here of all keys of another table."""
-        return self.intern_all(other._arena, other._starts[: other.size + 1])
-
-    def reserve(self, keys: int, key_bytes: int) -> None:
-        """Make room for so many more keys."""
-        wanted = self.size + keys
-        if wanted > len(self._hashes):
-            room = 1 << (wanted - 1).bit_length()
-            self._hashes = _grown(self._hashes, room)
-            self._starts = _grown(self._starts, room + 1)
-            self._shapes = _grown(self._shapes, room)
-        if 2 * wanted > len(self._slots):
-            self._slots = np.full(1 << (2 * wanted - 1).bit_length(), kernels.EMPTY_SLOT)
-            kernels.rehash(self._hashes, self.size, self._slots)
-        used = int(self._starts[self.size])
-        if used + key_bytes > len(self._arena):
-            self._arena = _grown(self._arena, 1 << (used + key_bytes - 1).bit_length())
-
-    @property
-    def kinds(self) -> NDArray[np.int8]:
-        """The kind of each key."""
-        self._classify()
-        return self._kinds
-
-    @property
-    def canonical(self) -> Ints:
-        """For each key the one that means the same thing.
-
-        An offset key of type 0, one with bytes behind it, or one whose UTF-8 is mended on reading is the same key to
-        Kafka as its plain form.
-        """
-        self._classify()
-        return self._canonical
-
-    def _classify(self) -> None:
-        known = len(self._kinds)
-        while known < self.size:
-            shapes = self._shapes[known : self.size]
-            kinds = np.where(shapes == kernels.CLEAN_OFFSET, OFFSET_KIND, GROUP_KIND).astype(np.int8)
-            canonical = np.arange(known, self.size, dtype=np.int32)
-            self._kinds = np.concatenate([self._kinds, kinds])
-            self._canonical = np.concatenate([self._canonical, canonical])
-            odd = known + np.flatnonzero(shapes == kernels.ODD)
-            known = self.size
-            for number in odd:
-                self._classify_odd(int(number))
-
-    def _classify_odd(self, number: int) -> None:
-        key = self.key(number)
-        match key:
-            case OffsetKey():
-                self._kinds[number] = OFFSET_KIND
-                plain = self.intern(encode_key(OffsetKey(key.group, key.topic, key.partition)))
-            case GroupKey():
-                self._kinds[number] = GROUP_KIND
-                plain = self.intern(encode_key(GroupKey(key.group)))
-            case CoordinatorKey():
-                self._kinds[number] = key.version
-                return
-            case UnknownKey():
-                self._kinds[number] = UNREADABLE_KIND
-                return
-        self._canonical[number] = plain
-
-    def decode_into(self, columns: "Columns", starts: Longs, ends: Longs, first_rows: Longs, batch: int) -> int:
-        """Parse batches from `batch` on into rows; returns the first one that was not parsed."""
-        stopped, self.size = kernels.decode_records(
-            columns.data,
-            columns.heads,
-            starts,
-            ends,
-            first_rows,
-            batch,
-            self._slots,
-            self._hashes,
-            self._starts,
-            self._arena,
-            self._shapes,
-            self.size,
-            columns.offsets,
-            columns.timestamps,
-            columns.key_ids,
-            columns.value_starts,
-            columns.value_sizes,
-            columns.batches,
-        )
-        return int(stopped)
-
-
-def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:
-    grown = np.empty(size, array.dtype)
-    grown[: len(array)] = array
-    return grown
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +94,62 @@ class Columns:
         size = int(self.value_sizes[row])
         start = int(self.value_starts[row])
         return None if size < 0 else self.data[start : start + size].tobytes()
+
+
+class OffsetValues:
+    """Values of offset commits as columns, as far as the kernel reads them (`plain`); a tombstone's size is below 0."""
+
+    def __init__(self, data: Bytes, starts: Longs, sizes: Ints) -> None:
+        count = len(starts)
+        self.data = data
+        self.versions = np.zeros(count, np.int16)
+        self.offsets: Longs = np.zeros(count, np.int64)
+        self.leader_epochs: Ints = np.zeros(count, np.int32)
+        self.metadata_starts: Longs = np.zeros(count, np.int64)
+        self.metadata_sizes: Ints = np.zeros(count, np.int32)
+        self.commit_timestamps: Longs = np.zeros(count, np.int64)
+        self.expire_timestamps: Longs = np.zeros(count, np.int64)
+        self.plain = np.zeros(count, np.bool_)
+        self.tombstones = sizes < 0
+        kernels.decode_offset_values(
+            data,
+            starts,
+            sizes,
+            self.versions,
+            self.offsets,
+            self.leader_epochs,
+            self.metadata_starts,
+            self.metadata_sizes,
+            self.commit_timestamps,
+            self.expire_timestamps,
+            self.plain,
+        )
+
+    @property
+    def usable(self) -> NDArray[np.bool_]:
+        """What needs no second look: plain values and tombstones."""
+        return self.plain | self.tombstones
+
+    def decoded(self, chosen: NDArray[np.bool_]) -> Iterator[OffsetCommitValue]:
+        """The chosen values, all of them plain, as the scalar codec gives them."""
+        starts, sizes = self.metadata_starts[chosen], self.metadata_sizes[chosen]
+        metadata = [
+            text(self.data[start : start + size].tobytes()) if size else ""
+            for start, size in zip(starts.tolist(), sizes.tolist(), strict=True)
+        ]
+        return map(
+            OffsetCommitValue._make,
+            zip(
+                self.offsets[chosen].tolist(),
+                metadata,
+                self.commit_timestamps[chosen].tolist(),
+                self.leader_epochs[chosen].tolist(),
+                self.expire_timestamps[chosen].tolist(),
+                repeat(None),
+                self.versions[chosen].tolist(),
+                strict=False,
+            ),
+        )
 
 
 class Buffers:

@@ -427,7 +427,7 @@ def decode_records(
     It stops before a batch for which the key table may be too small, and at one that is malformed. A record without a
     key, and every record of a control batch, has `NO_KEY`; a tombstone has a value of size -1.
     """
-    guess = np.int64(0)
+    guess = np.uint64(0)
     for b in range(first_batch, len(heads)):
         position, end = body_starts[b], body_ends[b]
         count = heads[b, RECORD_COUNT]
@@ -441,7 +441,7 @@ def decode_records(
         attributes = heads[b, ATTRIBUTES]
         control = attributes & 0x20 != 0
         append_time = attributes & 0x08 != 0
-        row = first_rows[b]
+        row = np.uint64(first_rows[b])
         for n in range(count):
             length, position = _varint(data, position, end)
             if position < 0 or length < 0 or length > end - position:
@@ -465,16 +465,17 @@ def decode_records(
                 position += key_size
                 if not control:
                     # A group commits its partitions in the same order time and again: try the key that came next.
-                    guess += 1
+                    guess += np.uint64(1)
                     if not (
-                        guess < size
-                        and starts[guess + 1] - starts[guess] == key_size
+                        guess < np.uint64(size)
+                        and starts[guess + np.uint64(1)] - starts[guess] == key_size
                         and _same(arena, starts[guess], data, key_start, key_size)
                     ):
-                        guess = _intern(data, key_start, position, slots, hashes, starts, arena, shapes, size)
-                        if guess == size:
+                        key = _intern(data, key_start, position, slots, hashes, starts, arena, shapes, size)
+                        if key == size:
                             size += 1
-                    key_ids[row] = guess
+                        guess = np.uint64(key)
+                    key_ids[row] = np.int32(guess)
             value_size, position = _varint(data, position, end)
             if position < 0 or (value_size >= 0 and value_size > record_end - position):
                 return b, size
@@ -503,7 +504,7 @@ def decode_records(
             if position != record_end:
                 return b, size
             batches[row] = b
-            row += 1
+            row += np.uint64(1)
         if position != end:
             return b, size
     return len(heads), size
@@ -544,6 +545,7 @@ FORGOTTEN = -2
         _LONGS,
         _LONGS,
         _INTS,
+        _LONGS,
     ),
     cache=True,
     nogil=True,
@@ -562,8 +564,9 @@ def fold_rows(
     mentioned: Longs,
     last_rows: Longs,
     touched: Ints,
+    transactional_rows: Longs,
 ) -> Any:
-    """Plain puts and tombstones, in the order of the log. Transactional puts are for others, they are only noticed.
+    """Plain puts and tombstones, in the order of the log. What belongs to a transaction is listed for others.
 
     Returns how many keys were touched, how many records had no readable key, and how many belong to a transaction.
     """
@@ -571,6 +574,7 @@ def fold_rows(
     for row in range(len(offsets)):
         attributes = heads[batches[row], ATTRIBUTES]
         if attributes & 0x20:
+            transactional_rows[transactional] = row
             transactional += 1
             continue
         if key_ids[row] == NO_KEY:
@@ -587,6 +591,7 @@ def fold_rows(
         elif heads[batches[row], BASE_SEQUENCE] == -1:  # 4.x gives every batch a sequence
             mentioned[key] = FORGOTTEN
         if attributes & 0x10 and kind == 1:
+            transactional_rows[transactional] = row
             transactional += 1
             if has_value or not transactional_tombstones_remove:
                 continue
@@ -608,8 +613,7 @@ def gather(data: Bytes, from_: Longs, sizes: Longs, out: Bytes, to: Longs) -> No
     """Copy pieces of `data` to their places in `out`."""
     for i in range(len(from_)):
         source, target = from_[i], to[i]
-        for n in range(sizes[i]):
-            out[target + n] = _byte(data, source + n)
+        out[target : target + sizes[i]] = data[source : source + sizes[i]]
 
 
 @njit(

@@ -11,6 +11,7 @@ import re
 import struct
 from dataclasses import dataclass
 from functools import total_ordering
+from typing import NamedTuple
 from uuid import UUID
 
 from kohort.records.coordinator_records import RECORD_TYPES
@@ -27,12 +28,13 @@ HIGHEST_OFFSET_VALUE = 4
 _COMMON_OFFSET_VALUE = 3
 HIGHEST_GROUP_VALUE = 4
 
+OFFSET_COMMIT = "offset_commit"
+
 _NO_TOPIC_ID = UUID(int=0)
 _OFFSET_AND_EPOCH = struct.Struct(">qi")
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetKey:
+class OffsetKey(NamedTuple):
     """An offset commit of one group for one partition."""
 
     group: str
@@ -40,7 +42,9 @@ class OffsetKey:
     partition: int
     version: int = 1
 
-    kind = "offset_commit"
+    @property
+    def kind(self) -> str:
+        return OFFSET_COMMIT
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +84,7 @@ class UnknownKey:
 Key = OffsetKey | GroupKey | CoordinatorKey | UnknownKey
 
 
-@dataclass(frozen=True, slots=True)
-class OffsetCommitValue:
+class OffsetCommitValue(NamedTuple):
     """What was committed."""
 
     offset: int

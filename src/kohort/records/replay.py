@@ -28,11 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kohort.records import kernels
-from kohort.records.columns import OFFSET_KIND, Columns, KeyTable
+from kohort.records.columns import Columns, OffsetValues
 from kohort.records.control import ControlType
 from kohort.records.kernels import Bytes, Ints, Longs
+from kohort.records.key_table import OFFSET_KIND, KeyTable
 
-_TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 _NOWHERE = -1
 
@@ -73,9 +73,15 @@ class Values:
         self._used = 0
         self._live = 0
 
-    def __getitem__(self, key: int) -> bytes:
-        start = self._starts[key]
-        return self._arena[start : start + self._sizes[key]].tobytes()
+    def offset_values(self, keys: Longs) -> OffsetValues:
+        """The values of some keys as offset commits, read in bulk as far as they are plain ones."""
+        return OffsetValues(self._arena, self._starts[keys], self._sizes[keys].astype(np.int32))
+
+    def of(self, keys: Longs) -> list[bytes]:
+        """The values of some keys."""
+        arena = self._arena[: self._used].tobytes()
+        starts, sizes = self._starts[keys].tolist(), self._sizes[keys].tolist()
+        return [arena[start : start + size] for start, size in zip(starts, sizes, strict=True)]
 
     def drop(self, keys: Longs) -> None:
         self._live -= int(self._sizes[keys].sum())
@@ -138,6 +144,7 @@ class Piece:
         canonical, kinds = self.keys.canonical, self.keys.kinds
         self._resize()
         touched = np.empty(min(len(columns), self.keys.size), np.int32)
+        transactional_rows = np.empty(len(columns), np.int64)
         count, unreadable, transactional = kernels.fold_rows(
             columns.heads,
             columns.offsets,
@@ -152,6 +159,7 @@ class Piece:
             self.mentioned,
             self._last_rows,
             touched,
+            transactional_rows,
         )
         self.records += len(columns)
         self.unreadable_keys += unreadable
@@ -161,7 +169,7 @@ class Piece:
         self.values.drop(keys[rows == kernels.REMOVED])
         self._keep_values(columns, keys[rows >= 0], rows[rows >= 0])
         if transactional:
-            self._end_transactions(columns, canonical)
+            self._end_transactions(columns, canonical, transactional_rows[:transactional])
 
     def merge(self, right: "Piece") -> "Piece":
         """The piece of both stretches, this one before `right`. This piece is used up; `right` is left as it is."""
@@ -207,14 +215,18 @@ class Piece:
         sizes = columns.value_sizes[rows].astype(np.int64)
         self.values.put(keys, columns.data, columns.value_starts[rows], sizes)
 
-    def _end_transactions(self, columns: Columns, canonical: Ints) -> None:
+    def _end_transactions(self, columns: Columns, canonical: Ints, rows: Rows) -> None:
         """Transactional rows and markers: decide what this stretch decides, keep the rest per producer."""
-        events = _Transactions(columns, canonical, self.keys.kinds)
+        events = _Transactions(columns, canonical, rows)
+        # Where nothing is open and the first marker is known, neither marker nor touched keys can matter any more.
+        settled = {pid for pid, producer in self.producers.items() if producer.marker and not producer.open}
         mine: dict[int, Producer] = {}
         for pid, row, control_type in events.first_markers():
-            mine[pid] = Producer(marker=(control_type, int(columns.offsets[row])))
+            if pid not in settled:
+                mine[pid] = Producer(marker=(control_type, int(columns.offsets[row])))
         for pid, row in events.before_first_marker():
-            mine.setdefault(pid, Producer()).touched.add(int(canonical[columns.key_ids[row]]))
+            if pid not in settled:
+                mine.setdefault(pid, Producer()).touched.add(int(canonical[columns.key_ids[row]]))
         for pid, row in events.undecided():
             key, value = int(canonical[columns.key_ids[row]]), columns.value(row)
             producer = mine.setdefault(pid, Producer())
@@ -267,38 +279,41 @@ class Piece:
                 if self.rule is Rule.KAFKA_2_6 or put.position > self.removed[key]:
                     yield pid, key, put
 
-    def standing(self) -> list[int]:
+    def standing(self) -> Longs:
         """The keys that have a value at the end of this piece."""
-        return np.flatnonzero(self.best > _NOWHERE).tolist()
+        return np.flatnonzero(self.best > _NOWHERE)
+
+    def positions_and_values(self, keys: Longs) -> Iterator[tuple[int, int, bytes]]:
+        """Key, position and value of keys that stand."""
+        return zip(keys.tolist(), self.best[keys].tolist(), self.values.of(keys), strict=True)
 
     def gone(self) -> list[int]:
         """The keys whose last record is a tombstone."""
         return np.flatnonzero((self.best == _NOWHERE) & (self.removed > _NOWHERE)).tolist()
 
-    def mentioned_offsets(self) -> list[int]:
-        """The offset keys that were ever given a value, whatever became of it.
+    def mentioned_only(self) -> Iterator[tuple[int, int]]:
+        """The offset keys that were given a value once but have none now, and where that was last.
 
         Those that a coordinator up to 3.9 removed are not among them: with its last offset it forgets a group.
         """
         kinds = self.keys.kinds[: len(self.best)]
-        return np.flatnonzero((kinds == OFFSET_KIND) & (self.mentioned > _NOWHERE)).tolist()
+        keys = np.flatnonzero((kinds == OFFSET_KIND) & (self.mentioned > _NOWHERE) & (self.best == _NOWHERE))
+        return zip(keys.tolist(), self.mentioned[keys].tolist(), strict=True)
 
 
 class _Transactions:
     """The transactional rows and the markers of some columns, in the order of producer and log."""
 
-    def __init__(self, columns: Columns, canonical: Ints, kinds: NDArray[np.int8]) -> None:
-        attributes = columns.heads[:, kernels.ATTRIBUTES][columns.batches]
-        control = attributes & _CONTROL != 0
-        first_in_batch = np.ones(len(columns), np.bool_)
-        first_in_batch[1:] = columns.batches[1:] != columns.batches[:-1]
-        candidates = np.flatnonzero((attributes & _TRANSACTIONAL != 0) & ~control & (columns.key_ids != kernels.NO_KEY))
-        puts = candidates[kinds[columns.key_ids[candidates]] == OFFSET_KIND]
-        rows = np.sort(np.concatenate([puts, np.flatnonzero(control & first_in_batch)]))
+    def __init__(self, columns: Columns, canonical: Ints, rows: Rows) -> None:
+        batches = columns.batches[rows]
+        control = columns.heads[batches, kernels.ATTRIBUTES] & _CONTROL != 0
+        first_in_batch = np.ones(len(rows), np.bool_)
+        first_in_batch[1:] = batches[1:] != batches[:-1]
+        rows = rows[~control | first_in_batch]
         pids = columns.heads[:, kernels.PRODUCER_ID][columns.batches[rows]]
         order = np.argsort(pids, kind="stable")
         self._rows, self._pids = rows[order], pids[order]
-        self._is_marker = control[self._rows]
+        self._is_marker = columns.heads[columns.batches[self._rows], kernels.ATTRIBUTES] & _CONTROL != 0
         self._is_commit = columns.heads[columns.batches[self._rows], kernels.MARKER] == ControlType.COMMIT
         self._has_value = columns.value_sizes[self._rows] >= 0
         self._keys = np.full(len(self._rows), kernels.NO_KEY, np.int32)

@@ -6,7 +6,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from kohort.records.groups import Group, classic_group
+from kohort.records.kernels import Longs
 from kohort.records.modern_groups import ModernGroups
 from kohort.records.offsets_topic import (
     CoordinatorKey,
@@ -16,11 +20,10 @@ from kohort.records.offsets_topic import (
     Key,
     OffsetCommitValue,
     OffsetKey,
-    UnknownKey,
     UnknownValue,
     decode_value,
 )
-from kohort.records.replay import Piece, Rule
+from kohort.records.replay import Piece, Put, Rule
 
 
 class GroupTopicPartition(NamedTuple):
@@ -31,8 +34,7 @@ class GroupTopicPartition(NamedTuple):
     partition: int
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(NamedTuple):
     """A commit and its place in the log."""
 
     position: int
@@ -81,7 +83,7 @@ class _Finish:
         self._state = state
         self._modern = ModernGroups()
         self._group_gone: dict[str, int] = {}
-        self._keys: dict[int, Key] = {}
+        self._groups_with_offsets: set[str] = set()
 
     def run(self) -> None:
         piece, state = self._piece, self._state
@@ -89,44 +91,58 @@ class _Finish:
         state.unreadable_keys += piece.unreadable_keys
         for number in piece.gone():
             self._gone(number)
-        for number in piece.standing():
-            self._standing(number)
+        standing = piece.standing()
+        read = self._plain_offsets(standing)
+        for number, position, raw in piece.positions_and_values(standing[~read]):
+            self._standing(number, position, raw)
         for producer_id, number, put in piece.pending():
-            key = self._key(number)
-            value = decode_value(key, put.value)
-            if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
-                committed = Committed(put.position, value)
-                state.pending.setdefault(producer_id, {})[_partition_of(key)] = committed
-            elif isinstance(value, UnknownValue):
-                state.unreadable.append((key, value))
+            self._pending(producer_id, number, put)
         for group_id, group in self._modern.groups():
             state.groups.setdefault(group_id, group)
         self._groups_of_offsets()
 
-    def _key(self, number: int) -> Key:
-        """A key, decoded once however often it is asked for."""
-        key = self._keys.get(number)
-        if key is None:
-            key = self._keys[number] = self._piece.keys.key(number)
-        return key
-
     def _gone(self, number: int) -> None:
-        key = self._key(number)
+        key = self._piece.keys.key(number)
         if isinstance(key, GroupKey):
             self._state.removed_groups.add(key.group)
         if isinstance(key, GroupKey) or (isinstance(key, CoordinatorKey) and ModernGroups.is_group(key)):
             position = int(self._piece.removed[number])
             self._group_gone[key.group] = max(position, self._group_gone.get(key.group, -1))
 
-    def _standing(self, number: int) -> None:
-        key = self._key(number)
-        value = decode_value(key, self._piece.values[number])
+    def _plain_offsets(self, standing: Longs) -> NDArray[np.bool_]:
+        """Read in bulk the committed offsets that are plain, nearly all there are; returns which keys these were."""
+        piece = self._piece
+        plain_keys = piece.keys.is_plain_offset(standing)
+        candidates = standing[plain_keys]
+        values = piece.values.offset_values(candidates)
+        keys = candidates[values.plain]
+        partitions = list(map(GroupTopicPartition._make, piece.keys.plain_offsets(keys)))
+        committed = map(Committed._make, zip(piece.best[keys].tolist(), values.decoded(values.plain), strict=True))
+        self._state.offsets.update(zip(partitions, committed, strict=True))
+        self._groups_with_offsets.update(partition.group for partition in partitions)
+        plain_keys[plain_keys] = values.plain
+        return plain_keys
+
+    def _standing(self, number: int, position: int, raw: bytes) -> None:
+        key = self._piece.keys.key(number)
+        value = decode_value(key, raw)
         if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
-            self._state.offsets[_partition_of(key)] = Committed(int(self._piece.best[number]), value)
+            self._state.offsets[_partition_of(key)] = Committed(position, value)
+            self._groups_with_offsets.add(key.group)
         elif isinstance(key, GroupKey) and isinstance(value, GroupMetadataValue):
             self._state.groups[key.group] = classic_group(value)
         elif isinstance(key, CoordinatorKey) and isinstance(value, CoordinatorValue):
             self._modern.add(key, value)
+        elif isinstance(value, UnknownValue):
+            self._state.unreadable.append((key, value))
+
+    def _pending(self, producer_id: int, number: int, put: Put) -> None:
+        key = self._piece.keys.key(number)
+        value = decode_value(key, put.value)
+        if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
+            committed = Committed(put.position, value)
+            self._state.pending.setdefault(producer_id, {})[_partition_of(key)] = committed
+            self._groups_with_offsets.add(key.group)
         elif isinstance(value, UnknownValue):
             self._state.unreadable.append((key, value))
 
@@ -136,17 +152,19 @@ class _Finish:
         A 4.x broker makes such a group at the first commit that it reads, be it aborted or deleted later, and forgets
         it at the group's own tombstone. Older ones, when they load, keep only those that have an offset in the end.
         """
-        state = self._state
-        with_offsets = {key.group for key in state.offsets} | {
-            key.group for offsets in state.pending.values() for key in offsets
-        }
-        for number in self._piece.mentioned_offsets():
-            key = self._key(number)
-            if isinstance(key, UnknownKey) or key.group in state.groups:
-                continue
-            later = int(self._piece.mentioned[number]) > self._group_gone.get(key.group, -1)
-            if key.group in with_offsets or (later and self._piece.rule is Rule.POSITION):
-                state.groups[key.group] = Group()
+        groups = self._state.groups
+        for group in self._groups_with_offsets:
+            groups.setdefault(group, Group())
+        if self._piece.rule is not Rule.POSITION:
+            return
+        for number, position in self._piece.mentioned_only():
+            key = self._piece.keys.key(number)
+            if (
+                isinstance(key, OffsetKey)
+                and key.group not in groups
+                and position > self._group_gone.get(key.group, -1)
+            ):
+                groups[key.group] = Group()
 
 
 def _partition_of(key: OffsetKey) -> GroupTopicPartition:

@@ -1,0 +1,32 @@
+"""Counts the disks that the crash tests have started on, and tells the sum at the end."""
+
+import pytest
+
+from tests.log.tally import PROPERTY, Tally
+
+
+class _Counter:
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            test = report.nodeid.partition("[")[0]
+            for name, value in report.user_properties:
+                if name == PROPERTY and isinstance(value, int):
+                    self._numbers[test] = self._numbers.get(test, 0) + value
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self._numbers:
+            terminalreporter.write_line(f"crash images tried: {sum(self._numbers.values())}")
+            for test, number in self._numbers.items():
+                terminalreporter.write_line(f"  {number:7} {test}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Counter(), "crash images")
+
+
+@pytest.fixture
+def tally(request: pytest.FixtureRequest) -> Tally:
+    return Tally(request.node)
