@@ -1,7 +1,10 @@
 """The `kohort` command: its options, its exit codes (0 done, 1 the work failed, 2 wrong usage), its subcommands."""
 
+import contextlib
 import importlib
 import sys
+import threading
+from collections.abc import Iterator
 
 import click
 
@@ -14,6 +17,19 @@ _COMMANDS = {
 }
 
 
+@contextlib.contextmanager
+def _told_if_slow() -> Iterator[None]:
+    """The first import on a machine compiles; somebody at a terminal is told why nothing happens."""
+    line = "kohort: compiling the decoding loops; this happens once on a machine"
+    timer = threading.Timer(1.5, click.echo, [line], {"err": True})
+    if sys.stderr.isatty():
+        timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
 class _Commands(click.Group):
     """Subcommands that are imported when they are asked for, so that each starts with no more than it needs."""
 
@@ -23,7 +39,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
             return None
-        command: click.Command = getattr(importlib.import_module(f"kohort.cli.{name}"), name)
+        with _told_if_slow():
+            command: click.Command = getattr(importlib.import_module(f"kohort.cli.{name}"), name)
         command.help = command.help or _COMMANDS[name]
         return command
 

@@ -23,7 +23,8 @@ from crc32c import crc32c
 
 from kohort.errors import CorruptLog
 from kohort.records.compression import Codec, compress, decompress
-from kohort.records.primitives import text, utf8, wrap32, wrap64
+from kohort.records.primitives import text, utf8, wrap64
+from kohort.records.varints import put_varbytes, put_varlong, varbytes, varint, varlong
 
 NO_TIMESTAMP = -1
 NO_PRODUCER_ID = -1
@@ -372,18 +373,18 @@ def decode_records(header: BatchHeader, body: bytes) -> Iterator[Record]:
     position = 0
     fixed_time = header.max_timestamp if header.is_log_append_time else None
     for _ in range(header.record_count):
-        size, position = _varint(body, position)
+        size, position = varint(body, position)
         end = position + size
         if size < 0 or end > len(body):
             raise CorruptLog(f"a record of {size} bytes where {len(body) - position} are left")
         position += 1  # record attributes: unused in every release
-        delta, position = _varlong(body, position)
+        delta, position = varlong(body, position)
         timestamp = fixed_time if fixed_time is not None else wrap64(header.base_timestamp + delta)
-        delta, position = _varint(body, position)
+        delta, position = varint(body, position)
         offset = wrap64(header.base_offset + delta)
-        key, position = _varbytes(body, position, end)
-        value, position = _varbytes(body, position, end)
-        count, position = _varint(body, position)
+        key, position = varbytes(body, position, end)
+        value, position = varbytes(body, position, end)
+        count, position = varint(body, position)
         headers: tuple[Header, ...] = ()
         if count:
             headers, position = _read_headers(body, position, end, count)
@@ -399,76 +400,29 @@ def _read_headers(body: bytes, position: int, end: int, count: int) -> tuple[tup
         raise CorruptLog(f"{count} record headers claimed in {end - position} bytes")
     headers = []
     for _ in range(count):
-        key, position = _varbytes(body, position, end)
+        key, position = varbytes(body, position, end)
         if key is None:
             raise CorruptLog("a record header without a key")
-        value, position = _varbytes(body, position, end)
+        value, position = varbytes(body, position, end)
         headers.append(Header(text(key), value))
     return tuple(headers), position
-
-
-def _varbytes(body: bytes, position: int, end: int) -> tuple[bytes | None, int]:
-    size, position = _varint(body, position)
-    if size < 0:
-        return None, position
-    if size > end - position:
-        raise CorruptLog(f"{size} bytes claimed where {end - position} are left in the record")
-    return body[position : position + size], position + size
-
-
-def _varint(body: bytes, position: int) -> tuple[int, int]:
-    """A zigzag varint of at most 5 bytes; bits beyond 32 are lost, as in Java."""
-    raw, position = _unsigned(body, position, 5)
-    return wrap32((raw & 0xFFFF_FFFF) >> 1 ^ -(raw & 1)), position
-
-
-def _varlong(body: bytes, position: int) -> tuple[int, int]:
-    raw, position = _unsigned(body, position, 10)
-    return wrap64((raw & 0xFFFF_FFFF_FFFF_FFFF) >> 1 ^ -(raw & 1)), position
-
-
-def _unsigned(body: bytes, position: int, most: int) -> tuple[int, int]:
-    value = shift = 0
-    for byte in body[position : position + most]:
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise CorruptLog("the records end inside a number" if shift < 7 * most else f"a varint of more than {most} bytes")
 
 
 def _encode_records(header: BatchHeader, records: Sequence[Record]) -> bytes:
     out = bytearray()
     for record in records:
         body = bytearray(1)
-        _put_varlong(body, record.timestamp - header.base_timestamp)
-        _put_varlong(body, record.offset - header.base_offset)
-        _put_varbytes(body, record.key)
-        _put_varbytes(body, record.value)
-        _put_varlong(body, len(record.headers))
+        put_varlong(body, record.timestamp - header.base_timestamp)
+        put_varlong(body, record.offset - header.base_offset)
+        put_varbytes(body, record.key)
+        put_varbytes(body, record.value)
+        put_varlong(body, len(record.headers))
         for key, value in record.headers:
-            _put_varbytes(body, utf8(key))
-            _put_varbytes(body, value)
-        _put_varlong(out, len(body))
+            put_varbytes(body, utf8(key))
+            put_varbytes(body, value)
+        put_varlong(out, len(body))
         out += body
     return bytes(out)
-
-
-def _put_varbytes(out: bytearray, value: bytes | None) -> None:
-    if value is None:
-        out.append(1)
-    else:
-        _put_varlong(out, len(value))
-        out += value
-
-
-def _put_varlong(out: bytearray, value: int) -> None:
-    raw = (value << 1 ^ value >> 63) & 0xFFFF_FFFF_FFFF_FFFF
-    while raw > 0x7F:
-        out.append(raw & 0x7F | 0x80)
-        raw >>= 7
-    out.append(raw)
 
 
 def _read_legacy(header: BatchHeader, data: bytes | memoryview) -> Iterator[Record]:
