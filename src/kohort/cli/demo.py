@@ -1,5 +1,7 @@
 """`kohort demo`: the life of a few groups, written by the real log, then dumped and replayed by the real commands."""
 
+import os
+import sys
 import tempfile
 from collections.abc import Sequence
 
@@ -7,7 +9,7 @@ import click
 
 from kohort.cli.dump import dump
 from kohort.cli.state import state
-from kohort.clock import VirtualClock
+from kohort.clock import SystemClock, VirtualClock
 from kohort.config import LogConfig
 from kohort.log.directory import LogDirectory
 from kohort.log.files import RealFiles
@@ -33,13 +35,14 @@ from kohort.records.offsets_topic import (
 )
 
 _PRODUCER = 4000
+_STORY_MS = 121 * 60_000
 
 
 @click.command()
 def demo() -> None:
     """A log made, dumped and replayed before your eyes."""
     path = tempfile.mkdtemp(prefix="kohort-demo-")
-    clock = VirtualClock()
+    clock = VirtualClock(SystemClock().now_ms() - _STORY_MS)
     directory = LogDirectory(RealFiles(), path, clock, lambda _: LogConfig(cleanup_policy=frozenset({"compact"})))
     story = _Story(directory.create_log(TopicPartition("__consumer_offsets", 0)), clock)
     story.tell()
@@ -52,9 +55,10 @@ def demo() -> None:
     _say("And half an hour after the beginning, before the second member came:")
     state.main([path, "--as-of", str(story.started_ms + 30 * 60_000)], standalone_mode=False)
     _say("Go on with it:")
-    for line in (f"kohort dump {path} --format jsonl --group shop", f"kohort state {path} --format json"):
-        click.echo(f"  {line}")
-    click.echo("  kohort state /var/lib/kafka/data   # the offsets of a broker of your own")
+    kohort = min(sys.argv[0], os.path.relpath(sys.argv[0]), key=len)
+    click.echo(f"  {kohort} dump {path} --format jsonl --group shop")
+    click.echo(f"  {kohort} state {path} --format json")
+    click.echo(f"  {kohort} state /var/lib/kafka/data   # the offsets of a broker of your own")
 
 
 def _say(sentence: str) -> None:
