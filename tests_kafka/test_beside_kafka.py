@@ -17,6 +17,7 @@ from kohort.log.files import RealFiles
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin
 from kohort.records.batch import Record, RecordBatch
+from kohort.records.compression import Codec
 from kohort.records.control import ControlType, Marker, marker_batch
 from kohort.records.offsets_topic import (
     GroupKey,
@@ -43,7 +44,7 @@ def kohort(*args: str | Path) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def write_story(path: Path) -> None:
+def write_story(path: Path, codec: Codec = Codec.NONE) -> None:
     """A log of ours: plain commits, a transaction committed, one aborted, a deletion, several segments, a clean end."""
     clock = VirtualClock(1_790_000_000_000)
     config = LogConfig(segment_bytes=600, cleanup_policy=frozenset({"compact"}))
@@ -58,6 +59,7 @@ def write_story(path: Path) -> None:
             producer_id=producer_id,
             producer_epoch=0 if producer_id >= 0 else -1,
             base_sequence=0,
+            codec=codec,
         )
         log.append(batch.encode(), origin=AppendOrigin.COORDINATOR)
         clock.advance(1)
@@ -88,10 +90,14 @@ def work(tmp_path: Path) -> Iterator[Path]:
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 
-@pytest.mark.parametrize("clean", [True, False], ids=["shut down", "crashed"])
-def test_kafka_opens_our_directory_and_answers_what_we_wrote(work: Path, clean: bool) -> None:
+@pytest.mark.parametrize(
+    ("clean", "codec"),
+    [(True, Codec.NONE), (False, Codec.NONE), *((True, codec) for codec in Codec if codec is not Codec.NONE)],
+    ids=["shut down", "crashed", "gzip", "snappy", "lz4", "zstd"],
+)
+def test_kafka_opens_our_directory_and_answers_what_we_wrote(work: Path, clean: bool, codec: Codec) -> None:
     ours = work / "ours"
-    write_story(ours)
+    write_story(ours, codec)
     want = json.loads(kohort("state", ours, "--format", "json"))
     settings = SETTINGS | {"log.dirs": str(work / "kafka/logs")}
     with kafka.running(work / "kafka", settings) as broker:
@@ -105,7 +111,8 @@ def test_kafka_opens_our_directory_and_answers_what_we_wrote(work: Path, clean: 
             index.unlink()
     with kafka.running(work / "kafka", settings) as broker:
         broker.await_offsets_topic(1)
-        complaints = [line for line in broker.log_text().splitlines() if "ERROR" in line or "orrupt" in line]
+        told = [line for line in broker.log_text().splitlines() if "kafka.log" in line or "GroupMetadata" in line]
+        complaints = [line for line in told if "ERROR" in line or "orrupt" in line]
         # An index that is not there is made again; Kafka calls that an error.
         assert [line for line in complaints if "rebuilding index files" not in line] == []
         assert bool(complaints) is not clean
@@ -118,15 +125,20 @@ def test_kafka_opens_our_directory_and_answers_what_we_wrote(work: Path, clean: 
     }
 
 
-def test_a_live_cluster_gives_what_its_files_give(work: Path) -> None:
-    settings = SETTINGS | {"log.dirs": str(work / "kafka/logs")}
+@pytest.mark.parametrize("codec", Codec, ids=lambda codec: codec.name.lower())
+def test_a_live_cluster_gives_what_its_files_give(work: Path, codec: Codec) -> None:
+    settings = SETTINGS | {"log.dirs": str(work / "kafka/logs"), "offsets.topic.compression.codec": str(int(codec))}
     with kafka.running(work / "kafka", settings) as broker:
         broker.await_offsets_topic(1)
         for n in range(30):
             broker.commit_offset(f"group-{n % 4}", "orders", n % 3, 100 + n)
         live = kohort("dump", f"kafka://127.0.0.1:{broker.port}", "--format", "jsonl")
+        groups = broker.describe_offsets([f"group-{n}" for n in range(4)])
     assert live == kohort("dump", work / "kafka/logs", "--format", "jsonl")
     assert live.count("\n") == 30
+    state = json.loads(kohort("state", work / "kafka/logs", "--format", "json"))
+    told = {(group, *where): offset for group, found in groups.items() for where, offset in found.items()}
+    assert {(o["group"], o["topic"], o["partition"]): o["offset"] for o in state["offsets"]} == told
 
 
 def test_kafka_takes_back_a_directory_that_we_opened_and_closed(work: Path) -> None:
