@@ -16,6 +16,7 @@ from kohort.log.scan import scan_segment, scan_window
 from kohort.log.simulated_files import SimulatedFiles
 from kohort.records.batch import Record, RecordBatch
 from kohort.records.control import ControlType, Marker, marker_batch
+from tests.records.legacy import message
 
 
 def long_log(batches: int, seed: int) -> bytes:
@@ -61,7 +62,7 @@ def test_the_same_batches_and_the_same_damage(cut: int, flips: list[int]) -> Non
     for bit in flips:
         data[bit // 8] ^= 1 << bit % 8
     window = bytes(data[: len(data) - cut // 2])
-    compiled, plain = scan_large_window(window), scan._scan_small_window(window, verify=True)
+    compiled, plain = scan_large_window(window), scan._scan_plainly(window, verify=True)
     assert compiled is not None
     assert isinstance(compiled.headers, BatchTable)
     assert list(compiled.headers) == list(plain.headers)
@@ -74,9 +75,10 @@ def test_the_same_batches_and_the_same_damage(cut: int, flips: list[int]) -> Non
 
 
 def test_old_formats_are_left_to_the_plain_walk() -> None:
-    assert scan_window(LOG * 4, verify=True).headers
-    old = bytes.fromhex("0000000000000000000000170000000000") + bytes(18)
-    assert scan_large_window(old) is None or not scan_large_window(old).headers
+    assert isinstance(scan_window(LOG, compiled=True).headers, BatchTable)
+    old = message(0, b"key", b"value")
+    assert scan_large_window(old) is None
+    assert [header.magic for header in scan_window(old, compiled=True).headers] == [1]
 
 
 def opened(data: bytes) -> tuple[object, ...]:

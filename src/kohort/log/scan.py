@@ -15,8 +15,8 @@ from kohort.log.files import File
 from kohort.records.batch import LOG_OVERHEAD, MAX_BATCH_BYTES, BatchHeader, read_header
 
 WINDOW_BYTES = 4 * 1024 * 1024
-_COMPILED_FROM = 256 * 1024
-"""A window of this size is worth the compiled walk; a smaller one would be read before the loops are even loaded."""
+_COMPILED_FROM = 16 * 1024 * 1024
+"""So many bytes are worth the compiled walk; less is read before its loops are even loaded."""
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
 """What an index entry can hold: no offset of a segment lies further behind its base."""
@@ -61,18 +61,21 @@ class ScannedWindow:
         return iter(self.headers)
 
 
-def scan_window(data: bytes, *, verify: bool = True) -> WindowScan:
-    """Every whole batch from the first byte on; with `verify`, checksums are taken."""
-    if verify and len(data) >= _COMPILED_FROM:
+def scan_window(data: bytes, *, verify: bool = True, compiled: bool = False) -> WindowScan:
+    """Every whole batch from the first byte on; with `verify`, checksums are taken.
+
+    With `compiled`, which takes checksums always, the walk is done by the compiled loops as far as they can.
+    """
+    if compiled:
         from kohort.log.compiled_scan import scan_large_window
 
         scan = scan_large_window(data)
         if scan is not None:
             return scan
-    return _scan_small_window(data, verify)
+    return _scan_plainly(data, verify)
 
 
-def _scan_small_window(data: bytes, verify: bool) -> WindowScan:
+def _scan_plainly(data: bytes, verify: bool) -> WindowScan:
     headers: list[BatchHeader] = []
     position = 0
     while len(data) - position >= LOG_OVERHEAD:
@@ -106,9 +109,10 @@ def scan_segment(
     position = start
     last_offset = base_offset - 1
     length = window_bytes
+    compiled = verify and end - start >= _COMPILED_FROM
     while position < end:
         data = file.read_at(position, min(length, end - position))
-        scan = scan_window(data, verify=verify)
+        scan = scan_window(data, verify=verify, compiled=compiled)
         headers, damage = scan.headers, scan.damage
         at_end = position + len(data) >= end
         if damage is None and at_end and scan.stopped_at < len(data):
