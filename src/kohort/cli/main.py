@@ -2,6 +2,7 @@
 
 import contextlib
 import importlib
+import io
 import sys
 import threading
 from collections.abc import Iterator
@@ -56,6 +57,9 @@ def cli() -> None:
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character gets its number
     try:
         cli.main()
     except KohortError as error:

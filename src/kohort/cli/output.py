@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 import click
 
 _LARGE_INPUT = 32 * 1024 * 1024
+_WIDEST_CELL = 80
 _UNPRINTABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
@@ -36,11 +37,15 @@ def time_text(timestamp: int) -> str:
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Aligned lines."""
-    cells = [[printable(cell) for cell in row] for row in rows]
+    """Aligned lines; what is too long for people is cut, JSON has it whole."""
+    cells = [[_shortened(printable(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     for row in (headings, *cells):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
 
 
 def csv_line(cells: Sequence[object]) -> str:
