@@ -135,3 +135,22 @@ def test_wrong_usage_is_exit_code_2(kohort: Run) -> None:
     done = kohort("state", GOLDEN, "--as-of", "yesterday")
     assert done.returncode == 2
     assert "neither ISO 8601" in done.stderr
+
+
+def test_what_the_system_refuses_is_one_line_too(kohort: Run, tmp_path: Path) -> None:
+    partition = tmp_path / "__consumer_offsets-0"
+    partition.mkdir()
+    (partition / "00000000000000000000.log").symlink_to(tmp_path / "nowhere")
+    for command in ("dump", "state"):
+        done = kohort(command, tmp_path)
+        assert done.returncode == 1
+        (line,) = done.stderr.splitlines()
+        assert "No such file or directory" in line
+
+
+def test_times_are_iso_or_milliseconds_and_never_guessed(kohort: Run) -> None:
+    assert kohort("dump", GOLDEN, "--from-time", "20261116T0312").returncode == 0
+    for time in ("2026", "1794786180", "-5", "²"):
+        done = kohort("dump", GOLDEN, f"--from-time={time}")
+        assert done.returncode == 2
+        assert "neither ISO 8601" in done.stderr

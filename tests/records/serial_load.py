@@ -45,8 +45,9 @@ def serial_load(batches: Iterable[RecordBatch], rule: Rule) -> Loaded:
     for batch in batches:
         producer_id = batch.header.producer_id
         if batch.header.is_control:
-            if batch.records:
-                if decode_control_type(batch.records[0].key) == ControlType.COMMIT:
+            control_type = decode_control_type(batch.records[0].key) if batch.records else None
+            if batch.records and (rule is Rule.KAFKA_2_6 or control_type in list(ControlType)):
+                if control_type == ControlType.COMMIT:
                     for key, commit in pending.get(producer_id, {}).items():
                         if key not in loaded or loaded[key].older_than(commit):
                             loaded[key] = commit

@@ -129,6 +129,8 @@ def coordinator_logs(draw: st.DrawFn) -> list[bytes]:
             marker = Marker(draw(st.sampled_from(ControlType)), 0)
             batch = marker_batch(marker, producer_id=producer_id, producer_epoch=0, timestamp=offset)
             records = [batch.records[0]._replace(offset=offset)]
+            if draw(st.integers(0, 9)) == 0:
+                records = [records[0]._replace(key=b"\x00\x00\x00\x07")]
             built = RecordBatch.build(records, transactional=True, control=True, producer_id=producer_id)
         else:
             records = [Record(offset + n, offset, *draw(_few_entries)) for n in range(draw(st.integers(1, 3)))]

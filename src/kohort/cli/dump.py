@@ -63,7 +63,7 @@ def _what(row: Row) -> str:
     """The gist of a record in one phrase."""
     by = f" [transaction of producer {row['producer_id']}]" if row["transactional"] and not row["control"] else ""
     if row["control"]:
-        return f"{row['control_type']} of producer {row['producer_id']}"
+        return f"{row['control_type'] or 'unreadable control record'} of producer {row['producer_id']}"
     if "reason" in row:
         return f"unreadable: {row['reason']}"
     if row["kind"] == "offset_commit":
@@ -83,7 +83,7 @@ def _what(row: Row) -> str:
 
 def _csv_row(row: Row) -> str:
     cells = (row.get(name) for name in ROW_KEYS)
-    return csv_line([to_json(cell) if isinstance(cell, dict | list | bytes) else cell for cell in cells])
+    return csv_line([to_json(cell).strip('"') if isinstance(cell, dict | list | bytes) else cell for cell in cells])
 
 
 _FORMATS: dict[str, tuple[Callable[[Row], str], str | None]] = {

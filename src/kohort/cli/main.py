@@ -3,12 +3,15 @@
 import contextlib
 import importlib
 import io
+import os
+import pickle
 import sys
 import threading
 from collections.abc import Iterator
 
 import click
 
+from kohort import records
 from kohort.errors import KohortError
 
 _COMMANDS = {
@@ -40,8 +43,12 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _COMMANDS:
             return None
-        with _told_if_slow():
-            command: click.Command = getattr(importlib.import_module(f"kohort.cli.{name}"), name)
+        try:
+            with _told_if_slow():
+                command: click.Command = getattr(importlib.import_module(f"kohort.cli.{name}"), name)
+        except (EOFError, pickle.UnpicklingError):
+            kept = os.environ.get("NUMBA_CACHE_DIR") or os.path.join(os.path.dirname(records.__file__), "__pycache__")
+            raise KohortError(f"the compiled code kept in {kept} is damaged: remove that directory") from None
         command.help = command.help or _COMMANDS[name]
         return command
 
@@ -64,6 +71,10 @@ def main() -> None:
         cli.main()
     except KohortError as error:
         click.echo(f"kohort: {error}", err=True)
+        sys.exit(1)
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        click.echo(f"kohort: {where}{error.strerror or error}", err=True)
         sys.exit(1)
 
 

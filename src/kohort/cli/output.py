@@ -3,6 +3,7 @@
 import contextlib
 import csv
 import io
+import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +18,12 @@ _UNPRINTABLE = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 def printable(text: str) -> str:
     """Text for a terminal or a line: control, bidirectional and other invisible characters are shown as escapes."""
-    if text.isascii() and text.isprintable():
+    if text.isascii() and text.isprintable() and "\\" not in text:
         return text
     return "".join(
-        character.encode("unicode_escape").decode() if unicodedata.category(character) in _UNPRINTABLE else character
+        character.encode("unicode_escape").decode()
+        if character == "\\" or unicodedata.category(character) in _UNPRINTABLE
+        else character
         for character in text
     )
 
@@ -45,7 +48,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[st
 
 
 def _shortened(text: str) -> str:
-    return text if len(text) <= _WIDEST_CELL else text[: _WIDEST_CELL - 1] + "…"
+    return text if len(text) <= _WIDEST_CELL else f"{text[: _WIDEST_CELL - 21]}…{text[-20:]}"
 
 
 def csv_line(cells: Sequence[object]) -> str:
@@ -56,9 +59,10 @@ def csv_line(cells: Sequence[object]) -> str:
 
 
 def _csv_cell(cell: object) -> object:
-    if isinstance(cell, str):
-        return "'" + printable(cell) if cell[:1] in tuple("=+-@\t\r") and cell else printable(cell)
-    return cell
+    """Text that might be a formula gets a quote in front, and so does text that begins with one, to be told apart."""
+    if not isinstance(cell, str):
+        return cell
+    return ("'" if cell.startswith(("=", "+", "-", "@", "\t", "\r", "'")) else "") + printable(cell)
 
 
 @contextlib.contextmanager
@@ -86,13 +90,13 @@ def progress(what: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
 
 def moment(value: str) -> int:
     """A time on the command line: ISO 8601 (UTC unless it names a zone) or milliseconds since 1970."""
-    if value.lstrip("-").isdigit():
+    if re.fullmatch(r"[0-9]{11,18}", value):
         return int(value)
     try:
         parsed = datetime.fromisoformat(value)
     except ValueError:
         raise click.BadParameter(
-            f"{value!r} is neither ISO 8601 (2026-11-16T03:12) nor milliseconds since 1970"
+            f"{value!r} is neither ISO 8601 (2026-11-16T03:12) nor milliseconds since 1970 (13 digits)"
         ) from None
     if parsed.tzinfo is None:
         parsed = parsed.replace(tzinfo=UTC)

@@ -11,6 +11,7 @@ from kohort.cli.output import moment, progress, table, time_text
 from kohort.log.source import open_source, replay_partition
 from kohort.records.groups import Group, Member
 from kohort.records.json_text import to_json
+from kohort.records.offsets_topic import CoordinatorKey, Key, OffsetKey
 from kohort.records.replay import Rule
 from kohort.records.rows import assigned_partitions, subscribed_topics
 from kohort.records.state import Committed, GroupTopicPartition, State, finish
@@ -52,7 +53,14 @@ def _tell_unreadable(loaded: State) -> None:
     if loaded.unreadable_keys:
         click.echo(f"kohort: {loaded.unreadable_keys} records passed over: their keys cannot be read", err=True)
     for key, value in loaded.unreadable:
-        click.echo(f"kohort: the last value of {key} cannot be read: {value.reason}", err=True)
+        what = ", ".join(f"{part!r}" for part in _identity(key))
+        click.echo(f"kohort: the last {key.kind} of {what} cannot be read and is left out: {value.reason}", err=True)
+
+
+def _identity(key: Key) -> tuple[object, ...]:
+    if isinstance(key, OffsetKey):
+        return key.group, key.topic, key.partition
+    return tuple(key.fields.values()) if isinstance(key, CoordinatorKey) else (getattr(key, "group", None),)
 
 
 def _json(loaded: State) -> dict[str, Any]:

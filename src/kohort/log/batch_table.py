@@ -74,10 +74,10 @@ class BatchTable(Sequence[BatchHeader]):
         """Index entries as they would come batch by batch, going on from what was there before."""
         import numpy as np
 
-        from kohort.records import kernels
+        from kohort.records import fold_kernels
 
         points = np.empty(len(self), np.int64)
-        count, left = kernels.index_points(np.ascontiguousarray(self.sizes), bytes_since_index, interval, points)
+        count, left = fold_kernels.index_points(np.ascontiguousarray(self.sizes), bytes_since_index, interval, points)
         points = points[:count]
         youngest = np.maximum.accumulate(np.concatenate([[max_timestamp], self.max_timestamps]))
         rises = np.flatnonzero(youngest[1:] > youngest[:-1])

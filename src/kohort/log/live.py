@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.errors import CorruptLog
 from kohort.log.source import LIVE_SCHEME, BadSource, OnDamage, OnProgress
-from kohort.records.batch import RecordBatch, read_batches, read_header
+from kohort.records.batch import RecordBatch, read_batches, read_header, undecided
 
 if TYPE_CHECKING:
     from kohort.records.columns import Columns
@@ -94,14 +94,15 @@ class LiveCluster:
         return client
 
     def _run(self, step: Any) -> Any:
-        from aiokafka.errors import KafkaError
+        from aiokafka.errors import KafkaConnectionError, KafkaError
 
         # The library reports on its own what is raised anyway; one line to people is enough.
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
         try:
             return self._loop.run_until_complete(step)
         except (KafkaError, ValueError, OSError) as error:
-            raise BadSource(f"{self._address}: {error}; expected kafka://HOST:PORT of a running broker") from None
+            reason = "cannot connect" if isinstance(error, KafkaConnectionError) else error
+            raise BadSource(f"{self._address}: {reason}; expected kafka://HOST:PORT of a running broker") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +137,14 @@ class LivePartition:
             on_progress(len(data))
 
     def _windows(self) -> Iterator[bytes]:
-        """Whole batches, fetch by fetch."""
+        """Whole batches, fetch by fetch. A damaged frame ends it: what decodes the bytes will tell."""
         offset, room = self.start, _FETCH_BYTES
         while offset < self.end:
             data = self.cluster.fetch(self.topic, self.partition, offset, room)
-            whole, next_offset = _whole_batches(data, offset, self.end)
+            whole, next_offset, damaged = _whole_batches(data, offset, self.end)
+            if damaged:
+                yield data
+                return
             if next_offset == offset:
                 if len(data) < room:
                     return
@@ -150,13 +154,16 @@ class LivePartition:
             yield data[:whole]
 
 
-def _whole_batches(data: bytes, offset: int, end: int) -> tuple[int, int]:
-    """How many bytes are whole batches below `end`, and the offset behind them. A fetch may end inside a batch."""
+def _whole_batches(data: bytes, offset: int, end: int) -> tuple[int, int, bool]:
+    """How many bytes are whole batches below `end`, the offset behind them, and whether damage stopped the count.
+
+    A fetch may end inside a batch.
+    """
     position = 0
-    while position < len(data) and offset < end:
+    while position < len(data) and offset < end and not undecided(data, position):
         try:
             header = read_header(data, position, verify=False)
         except CorruptLog:
-            break
+            return position, offset, True
         position, offset = header.end, header.next_offset
-    return position, offset
+    return position, offset, False

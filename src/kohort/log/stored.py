@@ -4,9 +4,7 @@ Nothing is locked, recovered or changed, so the files may be a dead broker's or 
 bounded by a window, whatever the size of a file.
 """
 
-import contextlib
 import functools
-import mmap
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from kohort.log.names import (
     parse_partition_directory,
 )
 from kohort.log.source import BadSource, OnDamage, OnProgress
-from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position
+from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position, undecided
 
 if TYPE_CHECKING:
     from kohort.records.columns import Columns
@@ -65,13 +63,15 @@ def find_partitions(source: str, topic: str) -> list[StoredPartition]:
             return _in_directory(os.path.normpath(source), topic)
         return [_single_file(source)]
     except OSError as error:
-        raise BadSource(f"{source}: {error.strerror}; {_EXPECTED}") from None
+        raise BadSource(f"{error.filename or source}: {error.strerror}; {_EXPECTED}") from None
 
 
 def _single_file(path: str) -> StoredPartition:
     if os.path.getsize(path) == 0:
         raise BadSource(f"{path}: the file is empty; {_EXPECTED}")
-    with _mapped(path) as data:
+    with open(path, "rb") as file:
+        data = file.read(_WINDOW)
+    if not undecided(data, 0):
         try:
             read_header(data, verify=False)
         except CorruptLog as damage:
@@ -81,22 +81,11 @@ def _single_file(path: str) -> StoredPartition:
     return StoredPartition(directory.partition if directory else UNKNOWN_PARTITION, (path,))
 
 
-@contextlib.contextmanager
-def _mapped(path: str) -> Iterator[memoryview]:
-    """The bytes of a file that is not empty, fetched by the operating system as they are looked at."""
-    with (
-        open(path, "rb") as file,
-        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
-        memoryview(mapped) as data,
-    ):
-        yield data
-
-
 def _in_directory(source: str, topic: str) -> list[StoredPartition]:
     names = sorted(os.listdir(source))
-    if _segments(source, names):
+    if segments := _segments(source, names):
         directory = parse_partition_directory(os.path.basename(os.path.abspath(source)))
-        return [StoredPartition(directory.partition if directory else UNKNOWN_PARTITION, _segments(source, names))]
+        return [StoredPartition(directory.partition if directory else UNKNOWN_PARTITION, segments)]
     found: dict[TopicPartition, str] = {}
     for name in names:
         directory = parse_partition_directory(name)
@@ -133,25 +122,34 @@ def _segments(directory: str, names: list[str]) -> tuple[str, ...]:
 
 
 def _end_offset(path: str) -> int:
-    """The offset behind the last batch of a file that is sound; what is behind damage does not count."""
+    """The offset behind the last batch of a file that is sound."""
     end = 0
-    if os.path.getsize(path):
-        with _mapped(path) as data, contextlib.suppress(CorruptLog):
-            position = 0
-            while position < len(data):
-                header = read_header(data, position, verify=False)
-                position, end = header.end, header.next_offset
+    for batch in _segment_batches(path, lambda _: None, lambda _: None):
+        end = batch.header.next_offset
     return end
 
 
 def _segment_batches(path: str, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
-    """Every sound batch of a segment, decoded by the scalar codec."""
-    if os.path.getsize(path) == 0:
-        return
-    with _mapped(path) as data:
-        for batch in read_batches(data, on_damage=lambda damage: on_damage(damage.within(path))):
-            yield batch
-            on_progress(batch.header.size)
+    """Every sound batch of a segment, decoded by the scalar codec.
+
+    Read, not mapped into memory: a file that a broker cuts meanwhile must not take this process with it.
+    """
+    with open(path, "rb", buffering=0) as file:
+        left = os.fstat(file.fileno()).st_size
+        kept, position, wanted = b"", 0, _WINDOW
+        while left or kept:
+            got = file.read(min(wanted, left)) if left else b""
+            left = left - len(got) if got else 0
+            data = kept + got
+            final = left == 0 or len(data) >= _LARGEST_WINDOW
+            told = functools.partial(_tell, on_damage, path, position)
+            walk = yield from read_batches(data, final=final, on_damage=told)
+            on_progress(walk.position)
+            if walk.lost:
+                on_progress(left)
+                return
+            kept, position = data[walk.position :], position + walk.position
+            wanted = len(data) if walk.position == 0 else _WINDOW
 
 
 def _segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
@@ -179,7 +177,7 @@ def _segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progre
                 return
             position += window.consumed
             kept = len(data) - window.consumed
-            if window.consumed == 0 and not final:
+            if window.consumed == 0:
                 buffer = np.concatenate([data, np.empty(len(data), np.uint8)])
             elif kept:
                 buffer[:kept] = data[window.consumed :].copy()

@@ -15,8 +15,9 @@ from kohort.records import kernels
 from kohort.records.batch import BatchHeader, Record, read_batch
 from kohort.records.columns import Columns, OffsetValues
 from kohort.records.json_text import to_json
-from kohort.records.kernels import Bytes, Ints, Longs
+from kohort.records.kernels import Ints, Longs
 from kohort.records.key_table import OFFSET_KIND, KeyTable
+from kohort.records.machine import Bytes
 from kohort.records.offsets_topic import OFFSET_COMMIT, OffsetKey
 from kohort.records.primitives import text
 from kohort.records.rows import Row, describe

@@ -15,7 +15,7 @@ The base offset and the leader epoch stand outside of the CRC, so that a log can
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -36,12 +36,17 @@ MAX_BATCH_BYTES = 104_857_600
 """No request brings more (`socket.request.max.bytes`), so no batch is longer."""
 
 HEADER_SIZE = 61
+SMALLEST_RECORD = 7
+"""Length, attributes, two deltas, no key, no value, no headers: a byte each."""
+
 LOG_OVERHEAD = 12
 """Base offset and length, the same in every format."""
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
 _CRC_START = 21
 _LEGACY_OVERHEAD = {0: 14, 1: 22}
+
+_MAX_OFFSET_DELTA = (1 << 31) - 1
 
 _CODEC_MASK = 0x07
 _LOG_APPEND_TIME = 0x08
@@ -255,6 +260,8 @@ def _read_header_v2(data: bytes | memoryview, position: int, size: int, verify: 
         actual = crc32c(data[position + _CRC_START : position + size])
         if actual != crc:
             raise CorruptLog(f"checksum is {actual:08x}, the batch says {crc:08x}", position=position)
+    if base < 0:
+        raise CorruptLog(f"negative base offset {base}", position=position)
     if count < 0:
         raise CorruptLog(f"negative record count {count}", position=position)
     return BatchHeader(
@@ -279,6 +286,8 @@ def _read_header_legacy(data: bytes | memoryview, position: int, size: int, magi
     if size < LOG_OVERHEAD + _LEGACY_OVERHEAD[magic]:
         raise CorruptLog(f"a message of {size} bytes is shorter than its header", position=position)
     offset, _, crc, _, attributes = struct.unpack_from(">qiIbb", data, position)
+    if offset < 0:
+        raise CorruptLog(f"negative offset {offset}", position=position)
     if verify:
         actual = zlib.crc32(data[position + 16 : position + size])
         if actual != crc:
@@ -303,25 +312,41 @@ def read_batch(data: bytes | memoryview, position: int = 0) -> RecordBatch:
     return RecordBatch(header, read_records(header, data))
 
 
+class Walk(NamedTuple):
+    """How a walk over batches ended: at which byte, and whether nothing behind it can be used."""
+
+    position: int
+    lost: bool
+
+
 def read_batches(
-    data: bytes | memoryview, start: int = 0, *, on_damage: Callable[[CorruptLog], None] | None = None
-) -> Iterator[RecordBatch]:
+    data: bytes | memoryview,
+    start: int = 0,
+    *,
+    final: bool = True,
+    on_damage: Callable[[CorruptLog], None] | None = None,
+) -> Generator[RecordBatch, None, Walk]:
     """Every batch from `start` on.
 
+    With `final`, nothing follows `data`, so a batch that is cut off is damage; without, the walk ends before it.
     Damage is raised; or, with `on_damage`, reported, and the walk goes on behind it: where a batch's frame is damaged,
     only if a sound batch begins at the end that it claims.
     """
     position = start
     while position < len(data):
+        if not final and undecided(data, position):
+            break
         try:
             header = read_header(data, position)
         except CorruptLog as damage:
             if on_damage is None:
                 raise
+            if not final and undecided(data, claimed_end(data, position)):
+                break
             on_damage(damage)
             resumed = resume_position(data, position)
             if resumed is None:
-                return
+                return Walk(len(data), lost=True)
             position = resumed
             continue
         position = header.end
@@ -333,6 +358,17 @@ def read_batches(
             on_damage(damage)
         else:
             yield RecordBatch(header, records)
+    return Walk(position, lost=False)
+
+
+def undecided(data: bytes | memoryview, position: int | None) -> bool:
+    """Whether it takes bytes behind `data` to tell what stands at `position`."""
+    if position is None:
+        return False
+    if len(data) - position < LOG_OVERHEAD:
+        return True
+    end = claimed_end(data, position)
+    return end is not None and end > len(data)
 
 
 def claimed_end(data: bytes | memoryview, position: int) -> int | None:
@@ -366,10 +402,15 @@ def read_records(header: BatchHeader, data: bytes | memoryview) -> tuple[Record,
         raise CorruptLog(damage.reason, position=header.position) from None
 
 
+def check_record_count(header: BatchHeader, body: bytes) -> None:
+    """Refuse a count that the bytes cannot hold, before anybody makes room for so many."""
+    if header.record_count * SMALLEST_RECORD > len(body):
+        raise CorruptLog(f"{header.record_count} records claimed in {len(body)} bytes")
+
+
 def decode_records(header: BatchHeader, body: bytes) -> Iterator[Record]:
     """The records of format 2 in an uncompressed body."""
-    if header.record_count > len(body):
-        raise CorruptLog(f"{header.record_count} records claimed in {len(body)} bytes")
+    check_record_count(header, body)
     position = 0
     fixed_time = header.max_timestamp if header.is_log_append_time else None
     for _ in range(header.record_count):
@@ -444,6 +485,8 @@ def _read_legacy(header: BatchHeader, data: bytes | memoryview) -> Iterator[Reco
         position = message.end
     # Format 1 counts inner offsets from 0 and gives the wrapper the last absolute one; format 0 keeps them absolute.
     shift = header.base_offset - inner[-1].base_offset if header.magic == 1 and inner else 0
+    if any(abs(message.base_offset - inner[0].base_offset) > _MAX_OFFSET_DELTA for message in inner):
+        raise CorruptLog("a compressed message wraps offsets that lie too far apart")
     for message in inner:
         key, value = _read_message(message, inner_data)
         timestamp = header.max_timestamp if header.is_log_append_time else message.max_timestamp

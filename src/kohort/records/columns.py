@@ -22,18 +22,21 @@ from kohort.errors import CorruptLog
 from kohort.records import kernels
 from kohort.records.batch import (
     HEADER_SIZE,
-    LOG_OVERHEAD,
+    SMALLEST_RECORD,
     BatchHeader,
     RecordBatch,
+    check_record_count,
     claimed_end,
     read_batch,
     read_header,
     read_records,
     resume_position,
+    undecided,
 )
 from kohort.records.compression import decompress
-from kohort.records.kernels import Bytes, Ints, Longs
+from kohort.records.kernels import Ints, Longs
 from kohort.records.key_table import KeyTable
+from kohort.records.machine import Bytes
 from kohort.records.offsets_topic import (
     OffsetCommitValue,
 )
@@ -43,6 +46,8 @@ Number = TypeVar("Number", bound=np.generic)
 
 _CODEC_MASK = 0x07
 _SMALLEST_BATCH = 26
+_MOST_DECOMPRESSED = 32 * 1024 * 1024
+"""A window ends behind the batch with which its compressed batches have grown to this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +193,8 @@ def decode(
 
     With `final`, nothing follows `data`, so a batch that is cut off is damage. Damage is raised; or, with `on_damage`,
     reported, and decoding goes on behind it, just as `read_batches` does. If nothing is consumed of a window that is
-    not final, a larger one is needed. With `buffers`, the columns are good until those are used again.
+    not final, a larger one is needed; if not all is consumed of one that is, the rest is to be given again. With
+    `buffers`, the columns are good until those are used again.
     """
     decoder = _Decoder(data, keys, final, buffers or Buffers())
     window = decoder.run()
@@ -212,7 +218,11 @@ class _Decoder:
 
     def run(self) -> Window:
         heads, consumed, lost = self._scan()
-        heads, bodies, data = self._lay_out(heads)
+        heads, bodies, data, left = self._lay_out(heads)
+        if left is not None:
+            # The rest is for another call, which will find its damage again.
+            self.damage = [damage for damage in self.damage if damage.position < left]
+            consumed, lost = left, False
         return Window(self._parse(data, heads, bodies), consumed, lost)
 
     def _scan(self) -> tuple[Longs, int, bool]:
@@ -226,7 +236,9 @@ class _Decoder:
             room = room[count:]
             if status == kernels.COMPLETE:
                 continue
-            if not self._final and (status == kernels.CUT_OFF or self._undecided(position)):
+            if not self._final and (
+                status == kernels.CUT_OFF or undecided(self._view, claimed_end(self._view, position))
+            ):
                 break
             self._report(position, functools.partial(read_header, self._view, position))
             resumed = resume_position(self._view, position)
@@ -234,16 +246,6 @@ class _Decoder:
                 return _joined(found), end, True
             position = resumed
         return _joined(found), position, False
-
-    def _undecided(self, position: int) -> bool:
-        """Whether it takes bytes behind this window to tell if the walk can go on behind a damaged batch."""
-        behind = claimed_end(self._view, position)
-        if behind is None:
-            return False
-        if behind + LOG_OVERHEAD > len(self._view):
-            return True
-        next_end = claimed_end(self._view, behind)
-        return next_end is not None and next_end > len(self._view)
 
     def _report(self, position: int, definition: Callable[[], object]) -> None:
         """Have the scalar codec say what is wrong with the batch at `position`."""
@@ -254,32 +256,39 @@ class _Decoder:
         else:
             raise AssertionError(f"the kernels refuse a batch at byte {position} that the scalar codec reads")
 
-    def _lay_out(self, heads: Longs) -> tuple[Longs, Longs, Bytes]:
-        """Where each batch's records stand in which data, uncompressed and in the layout of format 2."""
+    def _lay_out(self, heads: Longs) -> tuple[Longs, Longs, Bytes, int | None]:
+        """Where each batch's records stand in which data, uncompressed and in the layout of format 2.
+
+        What decompresses to more than a window should hold is left: the last item is then the byte where that begins.
+        """
         positions = heads[:, kernels.POSITION]
         bodies = np.stack([positions + HEADER_SIZE, positions + heads[:, kernels.SIZE]])
         special = (heads[:, kernels.MAGIC] < 2) | (heads[:, kernels.ATTRIBUTES] & _CODEC_MASK != 0)
+        special |= heads[:, kernels.RECORD_COUNT] * SMALLEST_RECORD > bodies[1] - bodies[0]
         extra, behind = [self._data], len(self._data)
-        sound = heads[:, kernels.RECORD_COUNT] <= bodies[1] - bodies[0]
-        for b in np.flatnonzero(special | ~sound):
+        left = None
+        for b in np.flatnonzero(special):
+            if behind - len(self._data) > _MOST_DECOMPRESSED:
+                heads, bodies, left = heads[:b], bodies[:, :b], int(positions[b])
+                break
             header = read_header(self._view, int(positions[b]), verify=False)
             try:
                 body = self._legacy_body(header, heads[b]) if header.magic < 2 else self._body(header)
             except CorruptLog as damage:
+                # The batch stays, for its time still counts, but it has no records.
                 self.damage.append(CorruptLog(damage.reason, position=header.position))
-                sound[b] = False
-                continue
-            sound[b] = True
+                heads[b, kernels.RECORD_COUNT] = 0
+                heads[b, kernels.MAX_TIMESTAMP] = header.max_timestamp
+                body = b""
             bodies[:, b] = behind, behind + len(body)
             extra.append(np.frombuffer(body, np.uint8))
             behind += len(body)
         data = np.concatenate(extra) if len(extra) > 1 else self._data
-        return (heads, bodies, data) if sound.all() else (heads[sound], bodies[:, sound], data)
+        return heads, bodies, data, left
 
     def _body(self, header: BatchHeader) -> bytes:
         body = decompress(header.codec, self._data[header.position + HEADER_SIZE : header.end].tobytes())
-        if header.record_count > len(body):
-            raise CorruptLog(f"{header.record_count} records claimed in {len(body)} bytes")
+        check_record_count(header, body)
         return body
 
     def _legacy_body(self, header: BatchHeader, head: Longs) -> bytes:
@@ -321,13 +330,11 @@ class _Decoder:
         malformed = []
         batch = 0
         while batch < len(heads):
-            self._keys.reserve(int(counts[batch]), int(ends[batch] - starts[batch]))
-            stopped = self._keys.decode_into(columns, starts, ends, first_rows, batch)
-            if stopped == batch:
+            batch = self._keys.decode_into(columns, starts, ends, first_rows, batch)
+            if batch < len(heads):
                 self._report_malformed(int(heads[batch, kernels.POSITION]))
                 malformed.append(batch)
-                stopped += 1
-            batch = stopped
+                batch += 1
         return columns if not malformed else columns.without_batches(malformed, first_rows)
 
     def _report_malformed(self, position: int) -> None:

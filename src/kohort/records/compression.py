@@ -15,6 +15,7 @@ from kohort.errors import CorruptLog
 
 MAX_DECOMPRESSED = 64 * 1024 * 1024
 MAX_RATIO = 1000
+_MOST_GZIP_MEMBERS = 100
 
 
 class Codec(IntEnum):
@@ -73,7 +74,9 @@ def _too_large(limit: int) -> CorruptLog:
 
 def _gunzip(data: bytes, limit: int) -> bytes:
     out = b""
-    while data:
+    for _ in range(_MOST_GZIP_MEMBERS):
+        if not data:
+            return out
         member = zlib.decompressobj(wbits=31)
         out += member.decompress(data, limit - len(out) + 1)
         if len(out) > limit:
@@ -81,7 +84,7 @@ def _gunzip(data: bytes, limit: int) -> bytes:
         if not member.eof:
             raise CorruptLog("gzip data ends too early")
         data = member.unused_data
-    return out
+    raise CorruptLog(f"more than {_MOST_GZIP_MEMBERS} gzip members")
 
 
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"

@@ -1,5 +1,6 @@
 """Distinct record keys, numbered: a replay then works on small integers, and each key's text is read once."""
 
+import struct
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
@@ -8,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kohort.records import kernels
-from kohort.records.kernels import Bytes, Ints, Longs, Slots
+from kohort.records.kernels import Ints, Longs, Slots
+from kohort.records.machine import Bytes
 from kohort.records.offsets_topic import CoordinatorKey, GroupKey, Key, OffsetKey, UnknownKey, decode_key, encode_key
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ class KeyTable:
         self._shapes = np.empty(1 << 11, np.int8)
         self._kinds = np.empty(0, np.int8)
         self._canonical: Ints = np.empty(0, np.int32)
+        self._first_of: dict[tuple[object, ...], int] = {}
 
     def __getstate__(self) -> tuple[bytes, Longs]:
         return self._arena[: self._starts[self.size]].tobytes(), self._starts[: self.size + 1].copy()
@@ -140,41 +143,56 @@ class KeyTable:
         match key:
             case OffsetKey():
                 self._kinds[number] = OFFSET_KIND
-                plain = self.intern(encode_key(OffsetKey(key.group, key.topic, key.partition)))
+                self._canonical[number] = self._plain_form(OffsetKey(key.group, key.topic, key.partition), number)
             case GroupKey():
                 self._kinds[number] = GROUP_KIND
-                plain = self.intern(encode_key(GroupKey(key.group)))
+                self._canonical[number] = self._plain_form(GroupKey(key.group), number)
             case CoordinatorKey():
                 self._kinds[number] = key.version
-                return
+                self._canonical[number] = self._first_of.setdefault((key.version, *key.fields.values()), number)
             case UnknownKey():
                 self._kinds[number] = UNREADABLE_KIND
-                return
-        self._canonical[number] = plain
+
+    def _plain_form(self, key: OffsetKey | GroupKey, number: int) -> int:
+        """The number of a key's plain form. Text that was mended may be too long to be written: then the first one."""
+        try:
+            return self.intern(encode_key(key))
+        except struct.error:
+            return self._first_of.setdefault((key,), number)
+
+    def grow(self) -> None:
+        """Make more room where the kernels found none."""
+        if self.size == len(self._hashes) or 2 * self.size >= len(self._slots):
+            self.reserve(max(self.size, 1), 0)
+        else:
+            self.reserve(0, len(self._arena))
 
     def decode_into(self, columns: "Columns", starts: Longs, ends: Longs, first_rows: Longs, batch: int) -> int:
-        """Parse batches from `batch` on into rows; returns the first one that was not parsed."""
-        stopped, self.size = kernels.decode_records(
-            columns.data,
-            columns.heads,
-            starts,
-            ends,
-            first_rows,
-            batch,
-            self._slots,
-            self._hashes,
-            self._starts,
-            self._arena,
-            self._shapes,
-            self.size,
-            columns.offsets,
-            columns.timestamps,
-            columns.key_ids,
-            columns.value_starts,
-            columns.value_sizes,
-            columns.batches,
-        )
-        return int(stopped)
+        """Parse batches from `batch` on into rows; returns the first one that is malformed, or how many there are."""
+        while True:
+            batch, self.size, status = kernels.decode_records(
+                columns.data,
+                columns.heads,
+                starts,
+                ends,
+                first_rows,
+                batch,
+                self._slots,
+                self._hashes,
+                self._starts,
+                self._arena,
+                self._shapes,
+                self.size,
+                columns.offsets,
+                columns.timestamps,
+                columns.key_ids,
+                columns.value_starts,
+                columns.value_sizes,
+                columns.batches,
+            )
+            if status != kernels.TABLE_FULL:
+                return int(batch)
+            self.grow()
 
 
 def _grown(array: NDArray[Number], size: int) -> NDArray[Number]:

@@ -27,11 +27,12 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from kohort.records import kernels
+from kohort.records import fold_kernels, kernels
 from kohort.records.columns import Columns, OffsetValues
 from kohort.records.control import ControlType
-from kohort.records.kernels import Bytes, Ints, Longs
+from kohort.records.kernels import Ints, Longs
 from kohort.records.key_table import OFFSET_KIND, KeyTable
+from kohort.records.machine import Bytes
 
 _CONTROL = 0x20
 _NOWHERE = -1
@@ -145,7 +146,7 @@ class Piece:
         self._resize()
         touched = np.empty(min(len(columns), self.keys.size), np.int32)
         transactional_rows = np.empty(len(columns), np.int64)
-        count, unreadable, transactional = kernels.fold_rows(
+        count, unreadable, transactional = fold_kernels.fold_rows(
             columns.heads,
             columns.offsets,
             columns.key_ids,
@@ -165,8 +166,8 @@ class Piece:
         self.unreadable_keys += unreadable
         keys = touched[:count].astype(np.int64)
         rows = self._last_rows[keys]
-        self._last_rows[keys] = kernels.UNTOUCHED
-        self.values.drop(keys[rows == kernels.REMOVED])
+        self._last_rows[keys] = fold_kernels.UNTOUCHED
+        self.values.drop(keys[rows == fold_kernels.REMOVED])
         self._keep_values(columns, keys[rows >= 0], rows[rows >= 0])
         if transactional:
             self._end_transactions(columns, canonical, transactional_rows[:transactional])
@@ -176,6 +177,7 @@ class Piece:
         if right.rule is not self.rule:
             raise ValueError(f"a {self.rule} piece cannot take in a {right.rule} one")
         ids = self.keys.intern_table(right.keys)[: len(right.best)]
+        ids = self.keys.canonical[ids].astype(np.int64)
         self._resize()
         self.records += right.records
         self.unreadable_keys += right.unreadable_keys
@@ -203,7 +205,7 @@ class Piece:
         self.best = _extended(self.best, size, _NOWHERE)
         self.removed = _extended(self.removed, size, _NOWHERE)
         self.mentioned = _extended(self.mentioned, size, _NOWHERE)
-        self._last_rows = _extended(self._last_rows, size, kernels.UNTOUCHED)
+        self._last_rows = _extended(self._last_rows, size, fold_kernels.UNTOUCHED)
         self.values.resize(size)
 
     def _remove(self, keys: Longs, positions: Longs) -> None:
@@ -217,7 +219,7 @@ class Piece:
 
     def _end_transactions(self, columns: Columns, canonical: Ints, rows: Rows) -> None:
         """Transactional rows and markers: decide what this stretch decides, keep the rest per producer."""
-        events = _Transactions(columns, canonical, rows)
+        events = _Transactions(columns, canonical, rows, self.rule)
         # Where nothing is open and the first marker is known, neither marker nor touched keys can matter any more.
         settled = {pid for pid, producer in self.producers.items() if producer.marker and not producer.open}
         mine: dict[int, Producer] = {}
@@ -304,12 +306,15 @@ class Piece:
 class _Transactions:
     """The transactional rows and the markers of some columns, in the order of producer and log."""
 
-    def __init__(self, columns: Columns, canonical: Ints, rows: Rows) -> None:
+    def __init__(self, columns: Columns, canonical: Ints, rows: Rows, rule: Rule) -> None:
         batches = columns.batches[rows]
         control = columns.heads[batches, kernels.ATTRIBUTES] & _CONTROL != 0
-        first_in_batch = np.ones(len(rows), np.bool_)
-        first_in_batch[1:] = batches[1:] != batches[:-1]
-        rows = rows[~control | first_in_batch]
+        ends = np.ones(len(rows), np.bool_)
+        ends[1:] = batches[1:] != batches[:-1]
+        if rule is Rule.POSITION:
+            # To brokers up to 3.9 any control record ends a transaction, to 4.x only a commit or an abort does.
+            ends &= np.isin(columns.heads[batches, kernels.MARKER], list(ControlType))
+        rows = rows[~control | ends]
         pids = columns.heads[:, kernels.PRODUCER_ID][columns.batches[rows]]
         order = np.argsort(pids, kind="stable")
         self._rows, self._pids = rows[order], pids[order]
@@ -325,7 +330,7 @@ class _Transactions:
         self._next = np.where(same & (next_marker < count), next_marker, count)
 
     def first_markers(self) -> Iterator[tuple[int, int, ControlType]]:
-        """A control record that is no commit ends a transaction without one, as in Kafka."""
+        """Where each producer's first marker stands, and what it says; whatever is no commit ends without one."""
         at = np.flatnonzero(self._is_marker)
         first = np.ones(len(at), np.bool_)
         first[1:] = self._pids[at][1:] != self._pids[at][:-1]

@@ -44,6 +44,7 @@ def put_varbytes(out: bytearray, value: bytes | None) -> None:
 
 
 def put_varlong(out: bytearray, value: int) -> None:
+    value = wrap64(value)
     raw = (value << 1 ^ value >> 63) & 0xFFFF_FFFF_FFFF_FFFF
     while raw > 0x7F:
         out.append(raw & 0x7F | 0x80)
