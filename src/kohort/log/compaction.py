@@ -18,7 +18,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol
 
-from kohort.records.batch import NO_TIMESTAMP, BatchHeader, Record, RecordBatch, read_records
+from kohort.records.batch import (
+    CODEC_MASK,
+    DELETE_HORIZON,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Record,
+    RecordBatch,
+    read_records,
+)
 from kohort.records.compression import Codec
 from kohort.records.control import ControlType, decode_control_type
 
@@ -26,8 +34,6 @@ _ENTRY_OVERHEAD = 165
 """About what a dictionary needs for a key of bytes and an integer, beyond the key."""
 
 _ENDS = (ControlType.ABORT, ControlType.COMMIT)
-_HORIZON = 0x40
-_CODEC_MASK = 0x07
 
 
 class AbortedTransaction(Protocol):
@@ -190,7 +196,7 @@ class Compaction:
             return b""
         if not records:
             return original
-        attributes = header.attributes & ~(_HORIZON | _CODEC_MASK)
+        attributes = header.attributes & ~(DELETE_HORIZON | CODEC_MASK)
         return RecordBatch(replace(header, attributes=attributes, base_timestamp=NO_TIMESTAMP), ()).encode()
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
@@ -214,7 +220,7 @@ class Compaction:
         changed = replace(header, max_timestamp=_max_timestamp(header, retained))
         if sets_horizon:
             horizon = self._rules.now_ms + self._rules.delete_retention_ms
-            changed = replace(changed, attributes=header.attributes | _HORIZON, base_timestamp=horizon)
+            changed = replace(changed, attributes=header.attributes | DELETE_HORIZON, base_timestamp=horizon)
         elif header.delete_horizon is None:
             changed = replace(changed, base_timestamp=retained[0].timestamp)
         return RecordBatch(changed, tuple(retained)).encode()

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kohort.records import kernels
-from kohort.records.batch import BatchHeader, Record, read_batch
+from kohort.records.batch import CONTROL, TRANSACTIONAL, BatchHeader, Record, read_batch
 from kohort.records.columns import Columns, OffsetValues
 from kohort.records.json_text import to_json
 from kohort.records.kernels import Ints, Longs
@@ -21,9 +21,6 @@ from kohort.records.machine import Bytes
 from kohort.records.offsets_topic import OFFSET_COMMIT, OffsetKey
 from kohort.records.primitives import text
 from kohort.records.rows import Row, describe
-
-_CONTROL = 0x20
-_TRANSACTIONAL = 0x10
 
 MEMBER = pa.struct(
     [
@@ -91,7 +88,7 @@ def to_arrow(columns: Columns, partition: int) -> pa.Table:
     kinds = np.zeros(len(columns), np.int8)
     has_key = columns.key_ids != kernels.NO_KEY
     kinds[has_key] = columns.keys.kinds[columns.key_ids[has_key]]
-    rows = np.flatnonzero((kinds == OFFSET_KIND) & (attributes & _CONTROL == 0))
+    rows = np.flatnonzero((kinds == OFFSET_KIND) & (attributes & CONTROL == 0))
     values = OffsetValues(columns.data, columns.value_starts[rows], columns.value_sizes[rows])
     simple = rows[values.usable]
     others = np.setdiff1d(np.arange(len(columns)), simple, assume_unique=True)
@@ -118,7 +115,7 @@ def _offset_commits(columns: Columns, partition: int, rows: Longs, values: Offse
         "tombstone": tombstones,
         "producer_id": heads[:, kernels.PRODUCER_ID],
         "producer_epoch": heads[:, kernels.PRODUCER_EPOCH].astype(np.int16),
-        "transactional": attributes & _TRANSACTIONAL != 0,
+        "transactional": attributes & TRANSACTIONAL != 0,
         "control": np.zeros(len(rows), np.bool_),
         "group": groups,
         "topic": topics,

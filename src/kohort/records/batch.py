@@ -48,11 +48,12 @@ _LEGACY_OVERHEAD = {0: 14, 1: 22}
 
 _MAX_OFFSET_DELTA = (1 << 31) - 1
 
-_CODEC_MASK = 0x07
-_LOG_APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
-_CONTROL = 0x20
-_DELETE_HORIZON = 0x40
+# Bits of a batch's attributes.
+CODEC_MASK = 0x07
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+DELETE_HORIZON = 0x40
 
 
 class Header(NamedTuple):
@@ -109,24 +110,24 @@ class BatchHeader:
 
     @property
     def codec(self) -> int:
-        return self.attributes & _CODEC_MASK
+        return self.attributes & CODEC_MASK
 
     @property
     def is_log_append_time(self) -> bool:
-        return self.magic > 0 and bool(self.attributes & _LOG_APPEND_TIME)
+        return self.magic > 0 and bool(self.attributes & LOG_APPEND_TIME)
 
     @property
     def is_transactional(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & _TRANSACTIONAL)
+        return self.magic >= 2 and bool(self.attributes & TRANSACTIONAL)
 
     @property
     def is_control(self) -> bool:
-        return self.magic >= 2 and bool(self.attributes & _CONTROL)
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
 
     @property
     def delete_horizon(self) -> int | None:
         """When the tombstones in this batch may go (KIP-534); set by the cleaner."""
-        return self.base_timestamp if self.magic >= 2 and self.attributes & _DELETE_HORIZON else None
+        return self.base_timestamp if self.magic >= 2 and self.attributes & DELETE_HORIZON else None
 
     @property
     def last_sequence(self) -> int:
@@ -166,10 +167,10 @@ class RecordBatch:
         times = [record.timestamp for record in records]
         attributes = (
             codec
-            | _LOG_APPEND_TIME * log_append_time
-            | _TRANSACTIONAL * transactional
-            | _CONTROL * control
-            | _DELETE_HORIZON * (delete_horizon is not None)
+            | LOG_APPEND_TIME * log_append_time
+            | TRANSACTIONAL * transactional
+            | CONTROL * control
+            | DELETE_HORIZON * (delete_horizon is not None)
         )
         header = BatchHeader(
             position=0,
@@ -225,7 +226,7 @@ def stamp(batch: bytearray, *, base_offset: int, partition_leader_epoch: int) ->
 
 def stamp_append_time(batch: bytearray, timestamp: int) -> None:
     """Turn a finished batch of format 2 into one that bears the time of its append, in place."""
-    attributes = int.from_bytes(batch[21:23], "big") | _LOG_APPEND_TIME
+    attributes = int.from_bytes(batch[21:23], "big") | LOG_APPEND_TIME
     struct.pack_into(">h", batch, 21, attributes)
     struct.pack_into(">q", batch, 35, timestamp)
     struct.pack_into(">I", batch, 17, crc32c(bytes(batch[_CRC_START:])))

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from kohort.errors import CorruptLog
 from kohort.records import kernels
 from kohort.records.batch import (
+    CODEC_MASK,
     HEADER_SIZE,
     SMALLEST_RECORD,
     BatchHeader,
@@ -44,7 +45,6 @@ from kohort.records.primitives import text
 
 Number = TypeVar("Number", bound=np.generic)
 
-_CODEC_MASK = 0x07
 _SMALLEST_BATCH = 26
 _MOST_DECOMPRESSED = 32 * 1024 * 1024
 """A window ends behind the batch with which its compressed batches have grown to this."""
@@ -263,7 +263,7 @@ class _Decoder:
         """
         positions = heads[:, kernels.POSITION]
         bodies = np.stack([positions + HEADER_SIZE, positions + heads[:, kernels.SIZE]])
-        special = (heads[:, kernels.MAGIC] < 2) | (heads[:, kernels.ATTRIBUTES] & _CODEC_MASK != 0)
+        special = (heads[:, kernels.MAGIC] < 2) | (heads[:, kernels.ATTRIBUTES] & CODEC_MASK != 0)
         special |= heads[:, kernels.RECORD_COUNT] * SMALLEST_RECORD > bodies[1] - bodies[0]
         extra, behind = [self._data], len(self._data)
         left = None

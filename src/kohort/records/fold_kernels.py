@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
+from kohort.records.batch import CONTROL, TRANSACTIONAL
 from kohort.records.kernels import ATTRIBUTES, BASE_SEQUENCE, NO_KEY, Ints, Longs
 from kohort.records.machine import CACHE
 
@@ -77,7 +78,7 @@ def fold_rows(
     keys = unreadable = transactional = 0
     for row in range(len(offsets)):
         attributes = heads[batches[row], ATTRIBUTES]
-        if attributes & 0x20:
+        if attributes & CONTROL:
             transactional_rows[transactional] = row
             transactional += 1
             continue
@@ -94,7 +95,7 @@ def fold_rows(
             mentioned[key] = offsets[row]
         elif heads[batches[row], BASE_SEQUENCE] == -1:  # 4.x gives every batch a sequence
             mentioned[key] = FORGOTTEN
-        if attributes & 0x10 and kind == 1:
+        if attributes & TRANSACTIONAL and kind == 1:
             transactional_rows[transactional] = row
             transactional += 1
             if has_value or not transactional_tombstones_remove:

@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit, types
 from numpy.typing import NDArray
 
-from kohort.records.batch import HEADER_SIZE, LOG_OVERHEAD, MAX_BATCH_BYTES
+from kohort.records.batch import CONTROL, HEADER_SIZE, LOG_APPEND_TIME, LOG_OVERHEAD, MAX_BATCH_BYTES
 from kohort.records.machine import (
     CACHE,
     DATA,
@@ -303,8 +303,8 @@ def decode_records(
         count = heads[b, RECORD_COUNT]
         base_offset, base_timestamp = heads[b, BASE_OFFSET], heads[b, BASE_TIMESTAMP]
         attributes = heads[b, ATTRIBUTES]
-        control = attributes & 0x20 != 0
-        append_time = attributes & 0x08 != 0
+        control = attributes & CONTROL != 0
+        append_time = attributes & LOG_APPEND_TIME != 0
         row = np.uint64(first_rows[b])
         for n in range(count):
             length, position = _varint(data, position, end)

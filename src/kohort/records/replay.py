@@ -28,13 +28,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kohort.records import fold_kernels, kernels
+from kohort.records.batch import CONTROL
 from kohort.records.columns import Columns, OffsetValues
 from kohort.records.control import ControlType
 from kohort.records.kernels import Ints, Longs
 from kohort.records.key_table import OFFSET_KIND, KeyTable
 from kohort.records.machine import Bytes
 
-_CONTROL = 0x20
 _NOWHERE = -1
 
 Rows = NDArray[np.int64]
@@ -308,7 +308,7 @@ class _Transactions:
 
     def __init__(self, columns: Columns, canonical: Ints, rows: Rows, rule: Rule) -> None:
         batches = columns.batches[rows]
-        control = columns.heads[batches, kernels.ATTRIBUTES] & _CONTROL != 0
+        control = columns.heads[batches, kernels.ATTRIBUTES] & CONTROL != 0
         ends = np.ones(len(rows), np.bool_)
         ends[1:] = batches[1:] != batches[:-1]
         if rule is Rule.POSITION:
@@ -318,7 +318,7 @@ class _Transactions:
         pids = columns.heads[:, kernels.PRODUCER_ID][columns.batches[rows]]
         order = np.argsort(pids, kind="stable")
         self._rows, self._pids = rows[order], pids[order]
-        self._is_marker = columns.heads[columns.batches[self._rows], kernels.ATTRIBUTES] & _CONTROL != 0
+        self._is_marker = columns.heads[columns.batches[self._rows], kernels.ATTRIBUTES] & CONTROL != 0
         self._is_commit = columns.heads[columns.batches[self._rows], kernels.MARKER] == ControlType.COMMIT
         self._has_value = columns.value_sizes[self._rows] >= 0
         self._keys = np.full(len(self._rows), kernels.NO_KEY, np.int32)
