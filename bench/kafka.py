@@ -12,7 +12,7 @@ import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -93,18 +93,23 @@ class Broker:
     def log_text(self) -> str:
         return self._log_file.read_text(errors="replace")
 
-    def await_line(self, pattern: str, count: int = 1) -> list[Any]:
+    def await_line(self, pattern: str, count: int = 1, ask_again: Callable[[], object] = bool) -> list[Any]:
+        """What Kafka's log says, as soon as it has said it so many times; between looks `ask_again` is called."""
         deadline = time.monotonic() + _DEADLINE_S
         while len(found := re.findall(pattern, self.log_text())) < count:
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self._log_file}: no {pattern!r} within {_DEADLINE_S} s")
+            ask_again()
             time.sleep(0.2)
         return found
 
     def await_offsets_topic(self, partitions: int) -> list[tuple[str, str]]:
-        """Have the offsets topic created if it is not there, and loaded; returns the times that Kafka tells."""
-        self._ask(10, 0, _string("any group"))
-        return self.await_line(r"Finished loading offsets .* in (\d+) milliseconds, of which (\d+) ", partitions)
+        """Have the offsets topic created if it is not there, and loaded; returns the times that Kafka tells.
+
+        A broker that has only just started does not know of itself yet, and has to be asked again.
+        """
+        loaded = r"Finished loading offsets .* in (\d+) milliseconds, of which (\d+) "
+        return self.await_line(loaded, partitions, lambda: self._ask(10, 0, _string("any group")))
 
     def commit_offset(self, group: str, topic: str, partition: int, offset: int) -> None:
         """OffsetCommit without membership; the topic is made if it is not there."""
