@@ -4,11 +4,12 @@ Nothing is locked, recovered or changed, so the files may be a dead broker's or 
 bounded by a window, whatever the size of a file.
 """
 
-import functools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from kohort.errors import CorruptLog
 from kohort.log.names import (
@@ -21,7 +22,7 @@ from kohort.log.names import (
     parse_partition_directory,
 )
 from kohort.log.source import BadSource, OnDamage, OnProgress
-from kohort.records.batch import MAX_BATCH_BYTES, RecordBatch, read_batches, read_header, resume_position, undecided
+from kohort.records.batch import RecordBatch, read_batches, read_header, resume_position, undecided
 
 if TYPE_CHECKING:
     from kohort.records.columns import Columns
@@ -31,7 +32,6 @@ UNKNOWN_PARTITION = -1
 """The partition of a segment file that stands in no partition's directory."""
 
 _WINDOW = 16 * 1024 * 1024
-_LARGEST_WINDOW = 2 * MAX_BATCH_BYTES
 
 _EXPECTED = "expected a segment file (*.log), a partition directory, a Kafka log directory or kafka://HOST:PORT"
 
@@ -130,58 +130,71 @@ def _end_offset(path: str) -> int:
 
 
 def _segment_batches(path: str, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
-    """Every sound batch of a segment, decoded by the scalar codec.
-
-    Read, not mapped into memory: a file that a broker cuts meanwhile must not take this process with it.
-    """
-    with open(path, "rb", buffering=0) as file:
-        left = os.fstat(file.fileno()).st_size
-        kept, position, wanted = b"", 0, _WINDOW
-        while left or kept:
-            got = file.read(min(wanted, left)) if left else b""
-            left = left - len(got) if got else 0
-            data = kept + got
-            final = left == 0 or len(data) >= _LARGEST_WINDOW
-            told = functools.partial(_tell, on_damage, path, position)
-            walk = yield from read_batches(data, final=final, on_damage=told)
-            on_progress(walk.position)
-            if walk.lost:
-                on_progress(left)
-                return
-            kept, position = data[walk.position :], position + walk.position
-            wanted = len(data) if walk.position == 0 else _WINDOW
+    """Every sound batch of a segment, decoded by the scalar codec."""
+    with _Windows(path, on_damage, on_progress) as windows:
+        while windows.fill():
+            walk = yield from read_batches(windows.data, final=windows.final, on_damage=windows.tell)
+            windows.consume(walk.position, walk.lost)
 
 
 def _segment_columns(path: str, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
     """Every sound batch of a segment as columns, a window at a time; each window's bytes make room for the next's."""
-    import numpy as np
-
     from kohort.records.columns import Buffers, decode
 
-    with open(path, "rb", buffering=0) as file:
-        left = os.fstat(file.fileno()).st_size
-        buffer = np.empty(min(_WINDOW, left), np.uint8)
-        buffers = Buffers()
-        kept = position = 0
-        while left or kept:
-            got = file.readinto(buffer[kept:].data) if left else 0
-            left = left - got if got else 0
-            data = buffer[: kept + got]
-            final = left == 0 or len(data) >= _LARGEST_WINDOW
-            told = functools.partial(_tell, on_damage, path, position)
-            window = decode(data, keys, final=final, on_damage=told, buffers=buffers)
+    buffers = Buffers()
+    with _Windows(path, on_damage, on_progress) as windows:
+        while windows.fill():
+            data = np.frombuffer(windows.data, np.uint8)
+            window = decode(data, keys, final=windows.final, on_damage=windows.tell, buffers=buffers)
             yield window.columns
-            on_progress(window.consumed)
-            if window.lost:
-                on_progress(left)
-                return
-            position += window.consumed
-            kept = len(data) - window.consumed
-            if window.consumed == 0:
-                buffer = np.concatenate([data, np.empty(len(data), np.uint8)])
-            elif kept:
-                buffer[:kept] = data[window.consumed :].copy()
+            windows.consume(window.consumed, window.lost)
 
 
-def _tell(on_damage: OnDamage, path: str, position: int, damage: CorruptLog) -> None:
-    on_damage(damage.within(path, position))
+class _Windows:
+    """A file, a stretch of it at a time. What was not consumed begins the next stretch; if that was all, it grows.
+
+    It is read, not mapped into memory: a file that a broker cuts meanwhile must not take this process with it.
+    """
+
+    def __init__(self, path: str, on_damage: OnDamage, on_progress: OnProgress) -> None:
+        self._path = path
+        self._on_damage = on_damage
+        self._on_progress = on_progress
+        self._file = open(path, "rb", buffering=0)  # noqa: SIM115  # closed by __exit__
+        self._left = os.fstat(self._file.fileno()).st_size
+        self._buffer = np.empty(min(_WINDOW, self._left), np.uint8).data  # on huge pages, unlike a bytearray
+        self._kept = self._position = 0
+        self.data = self._buffer[:0]
+
+    def __enter__(self) -> "_Windows":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing follows `data`."""
+        return self._left == 0
+
+    def fill(self) -> bool:
+        """Put the next bytes behind what was kept; False when there are none of either."""
+        got = self._file.readinto(self._buffer[self._kept :]) if self._left else 0
+        self._left = self._left - got if got else 0
+        self.data = self._buffer[: self._kept + got]
+        return len(self.data) > 0
+
+    def consume(self, count: int, lost: bool) -> None:
+        """So many bytes are done with; with `lost`, so is the rest of the file."""
+        self._on_progress(count + (self._left if lost else 0))
+        if lost:
+            count, self._left = len(self.data), 0
+        rest = bytes(self.data[count:])
+        if count == 0:
+            self._buffer = np.empty(2 * len(self._buffer), np.uint8).data
+        self._buffer[: len(rest)] = rest
+        self._kept, self._position = len(rest), self._position + count
+
+    def tell(self, damage: CorruptLog) -> None:
+        """Pass on damage in `data`, told from the file."""
+        self._on_damage(damage.within(self._path, self._position))

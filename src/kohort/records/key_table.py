@@ -2,7 +2,6 @@
 
 import struct
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
@@ -46,12 +45,6 @@ class KeyTable:
 
     def raw(self, key: int) -> bytes:
         return self._arena[self._starts[key] : self._starts[key + 1]].tobytes()
-
-    def all_raw(self) -> list[bytes]:
-        """Every key, by number."""
-        starts = self._starts[: self.size + 1].tolist()
-        arena = self._arena[: starts[-1]].tobytes()
-        return [arena[start:end] for start, end in pairwise(starts)]
 
     def is_plain_offset(self, keys: Longs) -> NDArray[np.bool_]:
         """Which keys `plain_offsets` can read: offset keys of the current type in plain ASCII, which most are."""

@@ -168,7 +168,6 @@ KAFKA_0_10_1_IV0 = InterBrokerVersion.parse("0.10.1-IV0")
 KAFKA_2_1_IV0 = InterBrokerVersion.parse("2.1-IV0")
 KAFKA_2_1_IV1 = InterBrokerVersion.parse("2.1-IV1")
 KAFKA_2_3_IV0 = InterBrokerVersion.parse("2.3-IV0")
-KAFKA_2_6 = InterBrokerVersion.parse("2.6")
 
 
 def offset_value_version(ibp: InterBrokerVersion, expire_timestamp: int) -> int:

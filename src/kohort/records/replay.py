@@ -20,7 +20,7 @@ A record that cannot be read is no reason to stop: an unreadable key is counted,
 stands, and `finish` lists it instead of giving an older value for the truth.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -365,14 +365,6 @@ class _Transactions:
 
     def _pairs(self, at: Longs) -> Iterator[tuple[int, int]]:
         return zip(self._pids[at].tolist(), self._rows[at].tolist(), strict=True)
-
-
-def fold(columns: Iterable[Columns], rule: Rule = Rule.POSITION, keys: KeyTable | None = None) -> Piece:
-    """The piece of consecutive columns that share a key table."""
-    piece = Piece(rule, keys)
-    for part in columns:
-        piece.append(part)
-    return piece
 
 
 def _extended(array: Longs, size: int, filler: int) -> Longs:
