@@ -18,6 +18,10 @@ class CorruptLog(KohortError):
         where = f"{self.path}, byte {self.position}" if self.path else f"byte {self.position}"
         return f"{where}: {self.reason}"
 
+    def retold(self) -> "CorruptLog":
+        """The same damage, never raised: whoever keeps it keeps no bytes in the frames that it came through."""
+        return CorruptLog(self.reason, path=self.path, position=self.position)
+
     def within(self, path: str, offset: int = 0) -> "CorruptLog":
         """The same damage, told from outside: in that file, `offset` bytes further on."""
         return CorruptLog(self.reason, path=path or self.path, position=self.position + offset)

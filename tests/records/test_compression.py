@@ -46,3 +46,10 @@ def test_junk_is_corrupt_and_nothing_worse(codec: Codec, junk: bytes, kept: int)
     data = compress(codec, b"some offsets")[:kept] + junk
     with contextlib.suppress(CorruptLog):
         decompress(codec, data)
+
+
+def test_zstd_is_refused_by_the_memory_that_it_asks_for() -> None:
+    """A frame may ask for a window far larger than its content; this one asks for 128 MiB and holds nothing."""
+    greedy = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([17 << 3]) + b"\x01\x00\x00" + bytes(200)
+    with pytest.raises(CorruptLog, match="decompresses to more than"):
+        decompress(Codec.ZSTD, greedy)

@@ -15,6 +15,7 @@ from kohort.records.columns import decode
 from kohort.records.compression import Codec, compress
 from kohort.records.key_table import KeyTable
 from tests.golden_sets import GOLDEN
+from tests.records.peak_memory import PEAK_MIB
 from tests.records.pieces import array
 
 SMALL = min((path.read_bytes() for golden in GOLDEN for _, path in golden.segments() if path.stat().st_size), key=len)
@@ -156,15 +157,15 @@ def test_hostile_bytes_take_no_memory(tmp_path: "pytest.TempPathFactory") -> Non
     """All of them, read by a fresh process whose address space leaves no room for what they claim."""
     for number, (data, _) in enumerate((HOSTILE | BOMBS).values()):
         (tmp_path / f"{number}.bin").write_bytes(data)
-    script = """
-import pathlib, resource, sys
+    script = f"""{PEAK_MIB}
+import pathlib, sys
 from kohort.errors import CorruptLog
 from kohort.records.batch import read_batches
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_mib()
 damage = []
 for path in pathlib.Path(sys.argv[1]).iterdir():
     list(read_batches(path.read_bytes(), on_damage=damage.append))
-print(len(damage), (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+print(len(damage), peak_mib() - before)
 """
     done = subprocess.run([sys.executable, "-c", script, str(tmp_path)], capture_output=True, text=True, check=True)
     told, grown_mib = map(int, done.stdout.split())

@@ -15,6 +15,7 @@ from kohort.records.key_table import KeyTable
 from kohort.records.replay import Piece, Rule
 from kohort.records.state import finish
 from tests.records.legacy import message, wrapper
+from tests.records.peak_memory import PEAK_MIB
 from tests.records.pieces import array, merged, outcome, piece_of
 from tests.records.test_damage import with_body
 
@@ -101,8 +102,8 @@ def test_hostile_files_take_no_memory_from_the_columns(tmp_path: Path) -> None:
     (tmp_path / "claims.log").write_bytes(with_body(zeros, count=8_000_000, codec=Codec.ZSTD))
     (tmp_path / "plain.log").write_bytes(with_body(bytes(20 * 1024 * 1024), count=2_900_000))
     (tmp_path / "many.log").write_bytes(b"".join(with_body(zeros, codec=Codec.ZSTD) for _ in range(30)))
-    script = """
-import resource, sys
+    script = f"""{PEAK_MIB}
+import sys
 from kohort.log.source import replay_partition
 from kohort.log.stored import find_partitions
 from kohort.records.replay import Rule
@@ -110,7 +111,7 @@ told = []
 for path in sys.argv[1:]:
     for partition in find_partitions(path, "t"):
         replay_partition(partition, Rule.POSITION, told.append, lambda _: None)
-print(len(told), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(len(told), peak_mib())
 """
     paths = [str(path) for path in sorted(tmp_path.iterdir())]
     done = subprocess.run([sys.executable, "-c", script, *paths], capture_output=True, text=True, check=True)

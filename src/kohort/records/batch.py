@@ -344,7 +344,7 @@ def read_batches(
                 raise
             if not final and undecided(data, claimed_end(data, position)):
                 break
-            on_damage(damage)
+            on_damage(damage.retold())
             resumed = resume_position(data, position)
             if resumed is None:
                 return Walk(len(data), lost=True)
@@ -356,7 +356,7 @@ def read_batches(
         except CorruptLog as damage:
             if on_damage is None:
                 raise
-            on_damage(damage)
+            on_damage(damage.retold())
         else:
             yield RecordBatch(header, records)
     return Walk(position, lost=False)

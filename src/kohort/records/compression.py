@@ -61,6 +61,8 @@ def decompress(codec_id: int, data: bytes, *, magic: int = 2) -> bytes:
             case Codec.LZ4:
                 return _bounded(cramjam.lz4, _with_header_checksum(data) if magic == 0 else data, limit)
             case Codec.ZSTD:
+                if _zstd_window(data) > limit:
+                    raise _too_large(limit)
                 return _bounded(cramjam.zstd, data, limit)
     except (cramjam.DecompressionError, zlib.error) as error:
         raise CorruptLog(f"{codec.name.lower()} data does not decompress: {error}") from None
@@ -167,6 +169,17 @@ def _xxh32_short(data: bytes) -> int:
     h = (h ^ h >> 15) * p2 & mask
     h = (h ^ h >> 13) * p3 & mask
     return h ^ h >> 16
+
+
+def _zstd_window(frame: bytes) -> int:
+    """The memory that a zstd frame asks its reader for: its window, or all of its content if that is one segment."""
+    if len(frame) < 6:
+        return 0
+    descriptor = frame[4]
+    if not descriptor & 0x20:
+        return (1 << 10 + (frame[5] >> 3)) * (8 + (frame[5] & 7)) // 8
+    start = 5 + (0, 1, 2, 4)[descriptor & 3]
+    return int.from_bytes(frame[start : start + (1, 2, 4, 8)[descriptor >> 6]], "little")
 
 
 def _bounded(library: ModuleType, data: bytes, limit: int) -> bytes:
