@@ -15,9 +15,9 @@ from kohort.log.files import RealFiles
 from kohort.log.recovery import open_log
 from kohort.log.source import replay_partition
 from kohort.log.stored import find_partitions
+from kohort.records.finish import finish
 from kohort.records.offsets_topic import decode_key, decode_value
 from kohort.records.replay import Rule
-from kohort.records.state import finish
 
 TOPIC = "__consumer_offsets"
 

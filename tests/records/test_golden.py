@@ -12,6 +12,7 @@ from kohort.records import arrow
 from kohort.records.batch import read_batches
 from kohort.records.columns import decode
 from kohort.records.consumer_protocol import decode_assignment, decode_subscription
+from kohort.records.finish import finish
 from kohort.records.json_text import to_json
 from kohort.records.key_table import KeyTable
 from kohort.records.modern_groups import kafka_uuid
@@ -27,7 +28,7 @@ from kohort.records.offsets_topic import (
 )
 from kohort.records.replay import Piece, Rule
 from kohort.records.rows import ROW_KEYS, assigned_partitions, describe, subscribed_topics
-from kohort.records.state import State, finish
+from kohort.records.state import State
 from tests.golden_sets import GOLDEN, GoldenSet
 from tests.records.pieces import array
 

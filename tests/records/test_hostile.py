@@ -11,9 +11,9 @@ from kohort.records import columns as columns_module
 from kohort.records.batch import Record, RecordBatch, read_batches
 from kohort.records.columns import decode
 from kohort.records.compression import Codec
+from kohort.records.finish import finish
 from kohort.records.key_table import KeyTable
 from kohort.records.replay import Piece, Rule
-from kohort.records.state import finish
 from tests.records.legacy import message, wrapper
 from tests.records.peak_memory import PEAK_MIB
 from tests.records.pieces import array, merged, outcome, piece_of

@@ -9,12 +9,13 @@ import click
 from kohort.cli.damage import DamageReport
 from kohort.cli.output import moment, progress, table, time_text
 from kohort.log.source import open_source, replay_partition
+from kohort.records.finish import finish
 from kohort.records.groups import Group, Member
 from kohort.records.json_text import to_json
 from kohort.records.offsets_topic import CoordinatorKey, Key, OffsetKey
 from kohort.records.replay import Rule
 from kohort.records.rows import assigned_partitions, subscribed_topics
-from kohort.records.state import Committed, GroupTopicPartition, State, finish
+from kohort.records.state import Committed, GroupTopicPartition, State
 
 
 @click.command()

@@ -52,6 +52,15 @@ def decode_subscription(raw: bytes) -> Subscription:
     return Subscription(topics, user_data, owned, generation, rack, version)
 
 
+def decode_topics(raw: bytes) -> tuple[str, ...]:
+    """The topics of a subscription of any version: the first fields are the same in all (KIP-496)."""
+    reader = Reader(raw)
+    reader.int16()
+    topics = tuple(reader.array(Reader.string))
+    reader.nullable_blob()
+    return topics
+
+
 def decode_assignment(raw: bytes) -> Assignment:
     """Raises `Malformed` where the bytes are not an assignment."""
     reader = Reader(raw)
