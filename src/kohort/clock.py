@@ -1,4 +1,9 @@
-"""Time, injected: the machine's clock for people, a virtual one for tests and simulations."""
+"""Time, injected: the machine's clock for people, a virtual one for tests and simulations.
+
+Two hands, as in Kafka: the time of day stands in records and decides what has expired, and somebody may set it, even
+back. How long something took is measured on the other hand, which only goes forward: sessions do not end because a
+machine's clock was put right.
+"""
 
 import time
 from typing import Protocol
@@ -10,6 +15,9 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since 1970."""
 
+    def monotonic_ms(self) -> int:
+        """Milliseconds since some moment; never goes back, never jumps."""
+
 
 class SystemClock:
     """The machine's time."""
@@ -17,15 +25,28 @@ class SystemClock:
     def now_ms(self) -> int:
         return time.time_ns() // 1_000_000
 
+    def monotonic_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000
+
 
 class VirtualClock:
     """A clock that moves only when told."""
 
     def __init__(self, now_ms: int = 1_600_000_000_000) -> None:
         self._now_ms = now_ms
+        self._monotonic_ms = 0
 
     def now_ms(self) -> int:
         return self._now_ms
 
+    def monotonic_ms(self) -> int:
+        return self._monotonic_ms
+
     def advance(self, ms: int) -> None:
+        """Time passes."""
+        self._now_ms += ms
+        self._monotonic_ms += ms
+
+    def jump(self, ms: int) -> None:
+        """Somebody sets the time of day, forward or back; no time passes."""
         self._now_ms += ms

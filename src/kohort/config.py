@@ -30,3 +30,25 @@ class LogConfig:
     file_delete_delay_ms: int = 60_000
     message_timestamp_type: str = "CreateTime"
     producer_id_expiration_ms: int = 604_800_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupConfig:
+    """The settings of the group coordinator; field names are Kafka's with underscores."""
+
+    group_min_session_timeout_ms: int = 6_000
+    group_max_session_timeout_ms: int = 1_800_000
+    group_initial_rebalance_delay_ms: int = 3_000
+    group_max_size: int = 2_147_483_647
+    inter_broker_protocol_version: str = "2.6"
+    offset_metadata_max_bytes: int = 4_096
+    offsets_commit_timeout_ms: int = 5_000
+    offsets_load_buffer_size: int = 5_242_880
+    offsets_retention_minutes: int = 10_080
+    offsets_retention_check_interval_ms: int = 600_000
+    offsets_topic_compression_codec: int = 0
+    offsets_topic_num_partitions: int = 50
+
+    @property
+    def offsets_retention_ms(self) -> int:
+        return self.offsets_retention_minutes * 60_000

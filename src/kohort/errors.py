@@ -1,4 +1,51 @@
-"""What can go wrong, split by blame: bytes (`CorruptLog`), caller (`ClientError`), disk (`StorageFailed`)."""
+"""What can go wrong, split by blame: bytes (`CorruptLog`), caller (`ClientError`), disk (`StorageFailed`).
+
+On the wire every refusal is a number (`ErrorCode`, Kafka's); an exception that a client may see knows its own.
+"""
+
+from enum import IntEnum
+
+
+class ErrorCode(IntEnum):
+    """Kafka's error codes, as far as they are given."""
+
+    UNKNOWN_SERVER_ERROR = -1
+    NONE = 0
+    OFFSET_OUT_OF_RANGE = 1
+    CORRUPT_MESSAGE = 2
+    UNKNOWN_TOPIC_OR_PARTITION = 3
+    INVALID_FETCH_SIZE = 4
+    NOT_LEADER_OR_FOLLOWER = 6
+    REQUEST_TIMED_OUT = 7
+    MESSAGE_TOO_LARGE = 10
+    OFFSET_METADATA_TOO_LARGE = 12
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
+    RECORD_LIST_TOO_LARGE = 18
+    NOT_ENOUGH_REPLICAS = 19
+    NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+    ILLEGAL_GENERATION = 22
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    INVALID_GROUP_ID = 24
+    UNKNOWN_MEMBER_ID = 25
+    INVALID_SESSION_TIMEOUT = 26
+    REBALANCE_IN_PROGRESS = 27
+    INVALID_COMMIT_OFFSET_SIZE = 28
+    INVALID_TIMESTAMP = 32
+    OUT_OF_ORDER_SEQUENCE_NUMBER = 45
+    INVALID_PRODUCER_EPOCH = 47
+    INVALID_TXN_STATE = 48
+    TRANSACTION_COORDINATOR_FENCED = 52
+    KAFKA_STORAGE_ERROR = 56
+    NON_EMPTY_GROUP = 68
+    GROUP_ID_NOT_FOUND = 69
+    MEMBER_ID_REQUIRED = 79
+    GROUP_MAX_SIZE_REACHED = 81
+    FENCED_INSTANCE_ID = 82
+    GROUP_SUBSCRIBED_TO_TOPIC = 86
+    INVALID_RECORD = 87
+    UNSTABLE_OFFSET_COMMIT = 88
 
 
 class KohortError(Exception):
@@ -27,49 +74,77 @@ class CorruptLog(KohortError):
         return CorruptLog(self.reason, path=path or self.path, position=self.position + offset)
 
 
+class IllegalState(KohortError):
+    """Something that cannot be, unless kohort itself is wrong."""
+
+
 class ClientError(KohortError):
     """A request that Kafka refuses; subclasses name the refusal."""
+
+    code = ErrorCode.UNKNOWN_SERVER_ERROR
 
 
 class OffsetOutOfRange(ClientError):
     """An offset before the log start or behind what may be read."""
 
+    code = ErrorCode.OFFSET_OUT_OF_RANGE
+
 
 class CorruptMessage(ClientError):
     """A batch whose checksum or framing is wrong as it arrives."""
+
+    code = ErrorCode.CORRUPT_MESSAGE
 
 
 class InvalidRecord(ClientError):
     """A batch that is sound in itself but not one that a log accepts."""
 
+    code = ErrorCode.INVALID_RECORD
+
 
 class InvalidTimestamp(ClientError):
     """A timestamp that the topic's settings do not allow."""
+
+    code = ErrorCode.INVALID_TIMESTAMP
 
 
 class RecordTooLarge(ClientError):
     """A batch beyond `max.message.bytes`."""
 
+    code = ErrorCode.MESSAGE_TOO_LARGE
+
 
 class RecordListTooLarge(ClientError):
     """An append that no segment could hold."""
+
+    code = ErrorCode.RECORD_LIST_TOO_LARGE
 
 
 class OutOfOrderSequence(ClientError):
     """A batch of an idempotent producer that does not follow the one before."""
 
+    code = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
+
 
 class InvalidProducerEpoch(ClientError):
     """A producer that a newer one with the same id has fenced."""
+
+    code = ErrorCode.INVALID_PRODUCER_EPOCH
 
 
 class InvalidTxnState(ClientError):
     """A plain batch of a producer that has a transaction open."""
 
+    code = ErrorCode.INVALID_TXN_STATE
+
 
 class TransactionCoordinatorFenced(ClientError):
     """A marker of a transaction coordinator that is no longer in charge."""
 
+    code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
+
 
 class StorageFailed(KohortError):
     """The disk did not do what it was told; nothing more may be acknowledged."""
+
+    code = ErrorCode.KAFKA_STORAGE_ERROR
