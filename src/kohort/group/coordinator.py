@@ -1,0 +1,367 @@
+"""The group coordinator: every request about groups and their offsets comes through here.
+
+It checks whether the request may be answered at all (is the coordinator running, does it own the group, has it loaded
+it), finds the group and leaves the rest to those who know: `rebalance.py` for membership, `group_metadata_manager.py`
+for what is written and read, `removal.py` for what goes.
+
+One task calls it, with one request at a time; it never waits and never calls back later than it must. An answer's
+callback may call the coordinator again: it is given when the group is whole.
+"""
+
+import logging
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
+
+from kohort.clock import Clock
+from kohort.config import GroupConfig
+from kohort.errors import ErrorCode, IllegalState
+from kohort.group.delayed import Timers
+from kohort.group.group_metadata import GroupMetadata
+from kohort.group.group_metadata_manager import GroupMetadataManager
+from kohort.group.metrics import GroupMetrics
+from kohort.group.offsets_log import OffsetsLog
+from kohort.group.rebalance import Rebalances
+from kohort.group.removal import Removals
+from kohort.group.requests import (
+    UNKNOWN_MEMBER_ID,
+    CommitCallback,
+    GroupId,
+    GroupOverview,
+    GroupSummary,
+    HeartbeatRequest,
+    JoinCallback,
+    JoinGroupRequest,
+    JoinGroupResult,
+    LeaveGroupRequest,
+    LeaveGroupResult,
+    LeaveMemberResult,
+    OffsetCommitRequest,
+    PartitionData,
+    SyncCallback,
+    SyncGroupRequest,
+    SyncGroupResult,
+    TxnOffsetCommitRequest,
+)
+from kohort.group.states import GroupState
+from kohort.log.names import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+DeleteGroupsCallback = Callable[[Mapping[GroupId | None, ErrorCode]], None]
+DeleteOffsetsCallback = Callable[[ErrorCode, Mapping[TopicPartition, ErrorCode]], None]
+
+
+class GroupCoordinator:
+    """Kafka 2.6's GroupCoordinator."""
+
+    def __init__(
+        self,
+        config: GroupConfig,
+        clock: Clock,
+        log: OffsetsLog,
+        *,
+        new_uuid: Callable[[], str] = lambda: str(uuid.uuid4()),
+    ) -> None:
+        self._config = config
+        self.timers = Timers(clock)
+        self.metrics = GroupMetrics(clock)
+        self.manager = GroupMetadataManager(config, clock, self.timers, log, self.metrics)
+        self._rebalances = Rebalances(config, self.timers, self.manager, self.metrics, new_uuid)
+        self._removals = Removals(self.manager, clock, self.timers, self.metrics)
+        self._is_active = False
+
+    # Life
+
+    def startup(self, *, enable_metadata_expiration: bool = True) -> None:
+        if enable_metadata_expiration:
+            self._removals.start()
+        self._is_active = True
+
+    def shutdown(self) -> None:
+        """Whoever waits gets an answer now; all who come later are turned away."""
+        self._is_active = False
+        self._removals.stop()
+        for partition in self.manager.partitions:
+            self.manager.unload(partition, None, self._unloaded_with(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+
+    def on_election(self, partition: int, epoch: int) -> None:
+        """This broker leads a partition of the offsets topic now: load it, and serve its groups then."""
+        on_unloaded = self._unloaded_with(ErrorCode.NOT_COORDINATOR)
+        self.manager.load(partition, epoch, self._rebalances.on_group_loaded, on_unloaded)
+
+    def on_resignation(self, partition: int, epoch: int | None) -> None:
+        """This broker does not lead it any more: let go of its groups."""
+        self.manager.unload(partition, epoch, self._unloaded_with(ErrorCode.NOT_COORDINATOR))
+
+    def _unloaded_with(self, error: ErrorCode) -> Callable[[GroupMetadata], None]:
+        return lambda group: self._rebalances.on_group_unloaded(group, error)
+
+    def partition_for(self, group_id: GroupId) -> int:
+        return self.manager.partition_for(group_id)
+
+    def cleanup_group_metadata(self) -> None:
+        """Remove what has expired; otherwise done every `offsets.retention.check.interval.ms`."""
+        self._removals.cleanup_group_metadata()
+
+    def snapshot(self) -> dict[str, float]:
+        """Every metric, by its Kafka name."""
+        return self.metrics.snapshot(self.manager.current_groups)
+
+    # Membership
+
+    def handle_join_group(self, request: JoinGroupRequest, respond: JoinCallback) -> None:
+        error = self._status(request.group_id, may_be_empty=False)
+        if error is not ErrorCode.NONE:
+            respond(JoinGroupResult(error, request.member_id))
+            return
+        config = self._config
+        if not config.group_min_session_timeout_ms <= request.session_timeout_ms <= config.group_max_session_timeout_ms:
+            respond(JoinGroupResult(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
+            return
+        if request.member_id == UNKNOWN_MEMBER_ID:
+            group: GroupMetadata | None = self.manager.get_or_create_group(request.group_id)
+        else:
+            group = self.manager.get_group(request.group_id)
+        if group is None:
+            respond(JoinGroupResult(ErrorCode.UNKNOWN_MEMBER_ID, request.member_id))
+        elif group.is_being_removed:
+            respond(JoinGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
+        else:
+            try:
+                self._rebalances.join(group, request, respond)
+            except IllegalState:
+                logger.exception("a join that cannot be, of group %s", group.group_id)
+                respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
+
+    def handle_sync_group(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
+        error = self._status(request.group_id, may_be_empty=False)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            # The rebalance that this belongs to is lost; older clients do not expect to hear of loading here.
+            error = ErrorCode.REBALANCE_IN_PROGRESS
+        if error is not ErrorCode.NONE:
+            respond(SyncGroupResult(error))
+            return
+        group = self.manager.get_group(request.group_id)
+        if group is None:
+            respond(SyncGroupResult(ErrorCode.UNKNOWN_MEMBER_ID))
+        else:
+            self._rebalances.sync(group, request, respond)
+
+    def handle_heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
+        error = self._status(request.group_id, may_be_empty=False)
+        if error is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            return ErrorCode.NONE  # nobody knows yet; the member is given the benefit of the doubt
+        if error is not ErrorCode.NONE:
+            return error
+        group = self.manager.get_group(request.group_id)
+        if group is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if group.is_(GroupState.DEAD):
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if group.is_static_member_fenced(request.member_id, request.group_instance_id):
+            return ErrorCode.FENCED_INSTANCE_ID
+        member = group.members.get(request.member_id)
+        if member is None:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if request.generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        if group.is_(GroupState.EMPTY):
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        self._rebalances.schedule_next_heartbeat(group, member)
+        return ErrorCode.REBALANCE_IN_PROGRESS if group.is_(GroupState.PREPARING_REBALANCE) else ErrorCode.NONE
+
+    def handle_leave_group(self, request: LeaveGroupRequest) -> LeaveGroupResult:
+        error = self._status(request.group_id, may_be_empty=False)
+        if error is not ErrorCode.NONE:
+            return LeaveGroupResult(error)
+        group = self.manager.get_group(request.group_id)
+        if group is not None and group.is_(GroupState.DEAD):
+            return LeaveGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        results = []
+        for leaving in request.members:
+            try:
+                error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._rebalances.leave(group, leaving)
+            except IllegalState:
+                logger.exception("a leave that cannot be, from group %s", request.group_id)
+                return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
+            results.append(LeaveMemberResult(leaving.member_id, leaving.group_instance_id, error))
+        return LeaveGroupResult(ErrorCode.NONE, tuple(results))
+
+    # Offsets
+
+    def handle_commit_offsets(self, request: OffsetCommitRequest, respond: CommitCallback) -> None:
+        error = self._status(request.group_id, may_be_empty=True)
+        group = None
+        if error is ErrorCode.NONE:
+            group = self.manager.get_group(request.group_id)
+            if group is None and request.generation_id >= 0:
+                error = ErrorCode.ILLEGAL_GENERATION  # of a group that is no more
+            elif group is None:
+                group = self.manager.get_or_create_group(request.group_id)
+            else:
+                error = self._commit_error(group, request)
+        if group is None or error is not ErrorCode.NONE:
+            respond(dict.fromkeys(request.offsets, error))
+            return
+        member = group.members.get(request.member_id)
+        if member is not None:
+            self._rebalances.schedule_next_heartbeat(group, member)
+        self.manager.store_offsets(group, request.offsets, respond)
+
+    def _commit_error(self, group: GroupMetadata, request: OffsetCommitRequest) -> ErrorCode:
+        if group.is_(GroupState.DEAD) or group.is_being_removed:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if group.is_static_member_fenced(request.member_id, request.group_instance_id):
+            return ErrorCode.FENCED_INSTANCE_ID
+        if request.generation_id < 0 and group.is_(GroupState.EMPTY):
+            return ErrorCode.NONE  # the group only keeps its offsets here
+        if request.member_id not in group.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if request.generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        if group.is_(GroupState.COMPLETING_REBALANCE):
+            return ErrorCode.REBALANCE_IN_PROGRESS
+        return ErrorCode.NONE
+
+    def handle_txn_commit_offsets(self, request: TxnOffsetCommitRequest, respond: CommitCallback) -> None:
+        error = self._status(request.group_id, may_be_empty=False)
+        if error is ErrorCode.NONE:
+            group = self.manager.get_or_create_group(request.group_id)
+            error = self._txn_commit_error(group, request)
+        if error is not ErrorCode.NONE:
+            respond(dict.fromkeys(request.offsets, error))
+            return
+        self.manager.store_offsets(
+            group,
+            request.offsets,
+            respond,
+            producer_id=request.producer_id,
+            producer_epoch=request.producer_epoch,
+        )
+
+    def _txn_commit_error(self, group: GroupMetadata, request: TxnOffsetCommitRequest) -> ErrorCode:
+        """Member and generation are checked only if they are given (KIP-447)."""
+        if group.is_(GroupState.DEAD) or group.is_being_removed:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if group.is_static_member_fenced(request.member_id, request.group_instance_id):
+            return ErrorCode.FENCED_INSTANCE_ID
+        if request.member_id != UNKNOWN_MEMBER_ID and request.member_id not in group.members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        if request.generation_id >= 0 and request.generation_id != group.generation_id:
+            return ErrorCode.ILLEGAL_GENERATION
+        return ErrorCode.NONE
+
+    def handle_txn_completion(self, producer_id: int, partitions: Iterable[int], *, is_commit: bool) -> None:
+        """A transaction's marker was written to these partitions of the offsets topic."""
+        self.manager.handle_txn_completion(producer_id, partitions, is_commit=is_commit)
+
+    def handle_fetch_offsets(
+        self, group_id: GroupId, partitions: Iterable[TopicPartition] | None = None, *, require_stable: bool = False
+    ) -> tuple[ErrorCode, Mapping[TopicPartition, PartitionData]]:
+        """Of some partitions, or of all that have an offset, whatever state the group is in."""
+        error = self._status(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error, {}
+        return ErrorCode.NONE, self.manager.get_offsets(group_id, partitions, require_stable=require_stable)
+
+    # Administration
+
+    def handle_list_groups(self, states: Collection[str] = ()) -> tuple[ErrorCode, Sequence[GroupOverview]]:
+        """All groups, or those in one of these states (KIP-518); incomplete while something is loading."""
+        if not self._is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, ()
+        error = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self.manager.is_loading else ErrorCode.NONE
+        groups = [group for group in self.manager.current_groups if not states or group.state.value in states]
+        return error, [group.overview() for group in groups]
+
+    def handle_describe_group(self, group_id: GroupId) -> tuple[ErrorCode, GroupSummary]:
+        error = self._status(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE:
+            return error, GroupSummary("")
+        group = self.manager.get_group(group_id)
+        return ErrorCode.NONE, GroupSummary(GroupState.DEAD.value) if group is None else group.summary()
+
+    def handle_delete_groups(self, group_ids: Iterable[GroupId | None], respond: DeleteGroupsCallback) -> None:
+        """Groups without members go, with all their offsets."""
+        errors: dict[GroupId | None, ErrorCode] = {}
+        going: list[GroupMetadata] = []
+        for group_id in dict.fromkeys(group_ids):
+            errors[group_id], group = self._deletable(group_id)
+            if group is not None:
+                going.append(group)
+        waiting = len(going)
+
+        def deleted(group: GroupMetadata, error: ErrorCode, _: int) -> None:
+            nonlocal waiting
+            errors[group.group_id] = error
+            waiting -= 1
+            if not waiting:
+                respond(errors)
+
+        if not going:
+            respond(errors)
+        for group in going:
+            self._removals.delete_group(group, partial(deleted, group))
+
+    def _deletable(self, group_id: GroupId | None) -> tuple[ErrorCode, GroupMetadata | None]:
+        error = self._status(group_id, may_be_empty=True)
+        if error is not ErrorCode.NONE or group_id is None:
+            return error, None
+        group = self.manager.get_group(group_id)
+        if group is None or group.is_(GroupState.DEAD):
+            return ErrorCode.GROUP_ID_NOT_FOUND, None
+        if group.is_being_removed:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE, None
+        if not group.is_(GroupState.EMPTY):
+            return ErrorCode.NON_EMPTY_GROUP, None
+        return ErrorCode.NONE, group
+
+    def handle_delete_offsets(
+        self, group_id: GroupId, partitions: Sequence[TopicPartition], respond: DeleteOffsetsCallback
+    ) -> None:
+        """Offsets go, unless a member subscribes to their topic (KIP-496)."""
+        error = self._status(group_id, may_be_empty=False)
+        group = None
+        if error is ErrorCode.NONE:
+            group = self.manager.get_group(group_id)
+            if group is None or group.is_(GroupState.DEAD):
+                error = ErrorCode.GROUP_ID_NOT_FOUND
+            elif group.is_being_removed:
+                error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+            elif not group.is_(GroupState.EMPTY) and not group.is_consumer_group:
+                error = ErrorCode.NON_EMPTY_GROUP
+        if group is None or error is not ErrorCode.NONE:
+            respond(error, {})
+            return
+        in_use: set[TopicPartition] = set()
+        if not group.is_(GroupState.EMPTY):
+            in_use = {partition for partition in partitions if group.is_subscribed_to_topic(partition.topic)}
+
+        def deleted(error: ErrorCode, removed: int) -> None:
+            self.metrics.offset_deletions.record(removed)
+            refused = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            respond(ErrorCode.NONE, {partition: refused if partition in in_use else error for partition in partitions})
+
+        if going := [partition for partition in partitions if partition not in in_use]:
+            self._removals.delete_offsets(group, going, deleted)
+        else:
+            deleted(ErrorCode.NONE, 0)
+
+    def handle_deleted_partitions(self, partitions: Sequence[TopicPartition]) -> None:
+        """Their topic was deleted: so are the offsets of all groups for them."""
+        self._removals.delete_partitions(partitions)
+
+    def _status(self, group_id: GroupId | None, *, may_be_empty: bool) -> ErrorCode:
+        """Whether the group may be asked for here and now. Only what stores offsets or looks at them takes "" as id."""
+        if group_id is None or (not group_id and not may_be_empty):
+            return ErrorCode.INVALID_GROUP_ID
+        if not self._is_active:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        if self.manager.get_group(group_id) is not None:
+            return ErrorCode.NONE  # whoever has a group in memory owns and has loaded it
+        if self.manager.is_group_loading(group_id):
+            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        if not self.manager.is_group_local(group_id):
+            return ErrorCode.NOT_COORDINATOR
+        return ErrorCode.NONE

@@ -1,0 +1,103 @@
+"""Things that will happen unless something else happens first.
+
+`Timers` is Kafka's purgatory without threads: whoever drives the coordinator asks for `next_deadline_ms` and calls
+`run_due` then. Most timers never fire, they are put off again and again (every heartbeat does that), so putting off
+only notes the new deadline; the entry in the heap moves when its old one is reached.
+"""
+
+import heapq
+from collections.abc import Callable
+from itertools import count
+
+from kohort.clock import Clock
+
+_SPARE_ENTRIES = 1024
+
+
+class Timer:
+    """An action at a deadline; idle when it has none."""
+
+    __slots__ = ("_entry_ms", "action", "deadline_ms")
+
+    def __init__(self, action: Callable[[], None]) -> None:
+        self.action = action
+        self.deadline_ms: int | None = None
+        self._entry_ms: int | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return self.deadline_ms is None
+
+    def cancel(self) -> None:
+        """It will not fire, unless it is scheduled again."""
+        self.deadline_ms = None
+
+
+class Timers:
+    """All timers of one coordinator, on the clock's hand that never jumps."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._heap: list[tuple[int, int, Timer]] = []
+        self._numbers = count()
+        self._live_at_least = 0
+
+    def after(self, delay_ms: int, action: Callable[[], None]) -> Timer:
+        """A new timer."""
+        timer = Timer(action)
+        self.schedule(timer, delay_ms)
+        return timer
+
+    def schedule(self, timer: Timer, delay_ms: int) -> None:
+        """The timer fires when more than the delay has passed from now on, whatever was planned before."""
+        deadline = self._clock.monotonic_ms() + delay_ms
+        timer.deadline_ms = deadline
+        if timer._entry_ms is None or deadline < timer._entry_ms:
+            self._push(timer, deadline)
+
+    def next_deadline_ms(self) -> int | None:
+        """On the clock's monotonic hand: nothing is due before this moment has passed. It may be early, never late."""
+        return self._heap[0][0] if self._heap else None
+
+    def run_due(self) -> int:
+        """Fire what is due, in the order of the deadlines, and tell how many fired.
+
+        What these schedule in turn waits for another call, for it is not due before the clock has moved.
+        """
+        now = self._clock.monotonic_ms()
+        fired = 0
+        while self._heap and self._heap[0][0] < now:
+            entry_ms, _, timer = heapq.heappop(self._heap)
+            if entry_ms != timer._entry_ms:
+                continue
+            timer._entry_ms = None
+            deadline = timer.deadline_ms
+            if deadline is None:
+                continue
+            if deadline > entry_ms:
+                self._push(timer, deadline)
+                continue
+            timer.deadline_ms = None
+            fired += 1
+            timer.action()
+        return fired
+
+    def _push(self, timer: Timer, deadline: int) -> None:
+        timer._entry_ms = deadline
+        heapq.heappush(self._heap, (deadline, next(self._numbers), timer))
+        if len(self._heap) > 2 * self._live_at_least + _SPARE_ENTRIES:
+            self._sweep()
+
+    def _sweep(self) -> None:
+        """Drop the entries of cancelled timers; happens once for as many pushes as there are live ones."""
+        live = []
+        for entry in self._heap:
+            entry_ms, _, timer = entry
+            if entry_ms == timer._entry_ms:
+                if timer.deadline_ms is None:
+                    timer._entry_ms = None
+                else:
+                    live.append(entry)
+        heapq.heapify(live)
+        self._heap = live
+        self._live_at_least = len(live)

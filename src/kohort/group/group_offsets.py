@@ -1,0 +1,219 @@
+"""The offsets of one group: committed, and on their way.
+
+A commit is *prepared* before it is written, then *appended* (it has its place in the log) or *failed*. An appended
+plain commit is readable at once; a transactional one stays pending until its producer's marker. Whichever commit for
+a partition stands later in the log wins, no matter in which order transactions end.
+
+What counts is kept apart from what is hoped for: of commits in flight only their number is known, so that any of them
+may fail without touching another. Appends to one log are answered in their order, therefore whatever is still in
+flight when a tombstone was appended stands behind it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from kohort.log.names import TopicPartition
+from kohort.records.offsets_topic import OffsetCommitValue
+from kohort.records.state import Committed
+
+
+class PendingTransaction:
+    """What one producer has committed to this group in a transaction that is still open."""
+
+    __slots__ = ("appended", "in_flight")
+
+    def __init__(self) -> None:
+        self.appended: dict[TopicPartition, Committed] = {}
+        self.in_flight: dict[TopicPartition, int] = {}
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.appended and not self.in_flight
+
+
+class GroupOffsets:
+    """Committed and pending offsets."""
+
+    __slots__ = ("_committed", "_in_flight", "_received_consumer_commits", "_received_txn_commits", "_transactions")
+
+    def __init__(self) -> None:
+        self._committed: dict[TopicPartition, Committed] = {}
+        self._in_flight: dict[TopicPartition, int] = {}
+        self._transactions: dict[int, PendingTransaction] = {}
+        self._received_consumer_commits = False
+        self._received_txn_commits = False
+
+    def initialize(
+        self,
+        committed: dict[TopicPartition, Committed],
+        pending: Mapping[int, Mapping[TopicPartition, Committed]],
+    ) -> None:
+        """What a load has found."""
+        self._committed = committed
+        for producer_id, offsets in pending.items():
+            self._transaction(producer_id).appended.update(offsets)
+
+    def __len__(self) -> int:
+        return len(self._committed)
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._committed)
+
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is committed or may still come to be."""
+        return bool(self._committed or self._in_flight or self._transactions)
+
+    def get(self, partition: TopicPartition) -> OffsetCommitValue | None:
+        committed = self._committed.get(partition)
+        return None if committed is None else committed.value
+
+    def committed(self, partition: TopicPartition) -> Committed | None:
+        """With its place in the log."""
+        return self._committed.get(partition)
+
+    def items(self) -> Iterable[tuple[TopicPartition, Committed]]:
+        return self._committed.items()
+
+    def partitions(self) -> list[TopicPartition]:
+        """Every partition with an offset, committed or pending."""
+        pending = (partition for transaction in self._transactions.values() for partition in transaction.appended)
+        return list(dict.fromkeys((*self._committed, *pending, *self._partitions_in_flight())))
+
+    def _partitions_in_flight(self) -> Iterator[TopicPartition]:
+        yield from self._in_flight
+        for transaction in self._transactions.values():
+            yield from transaction.in_flight
+
+    @property
+    def producers(self) -> Collection[int]:
+        """Who has a transaction open."""
+        return self._transactions.keys()
+
+    def pending(self, producer_id: int) -> Mapping[TopicPartition, Committed]:
+        """What will be committed if that producer's transaction is, as far as it stands in the log."""
+        transaction = self._transactions.get(producer_id)
+        return {} if transaction is None else transaction.appended
+
+    def has_pending_from(self, producer_id: int) -> bool:
+        return producer_id in self._transactions
+
+    def has_pending_for(self, partition: TopicPartition) -> bool:
+        return partition in self._in_flight or self.has_pending_txn_for(partition)
+
+    def has_only(self, partitions: Collection[TopicPartition]) -> bool:
+        """Whether nothing would be left without these, and nothing is on its way."""
+        return (
+            not self._in_flight
+            and all(partition in partitions for partition in self._committed)
+            and all(
+                not transaction.in_flight and all(partition in partitions for partition in transaction.appended)
+                for transaction in self._transactions.values()
+            )
+        )
+
+    def has_pending_txn_for(self, partition: TopicPartition) -> bool:
+        return any(
+            partition in transaction.appended or partition in transaction.in_flight
+            for transaction in self._transactions.values()
+        )
+
+    @property
+    def are_consistent(self) -> bool:
+        """Whether this generation has committed in one way only: mixing plain and transactional commits surprises."""
+        return not (self._received_consumer_commits and self._received_txn_commits)
+
+    def begin_generation(self) -> None:
+        self._received_consumer_commits = False
+        self._received_txn_commits = False
+
+    def prepare_commit(self, partitions: Iterable[TopicPartition]) -> None:
+        """Plain commits are about to be written."""
+        self._received_consumer_commits = True
+        in_flight = self._in_flight
+        for partition in partitions:
+            in_flight[partition] = in_flight.get(partition, 0) + 1
+
+    def on_commit_append(self, offsets: Mapping[TopicPartition, OffsetCommitValue], position: int) -> None:
+        """They stand in the log, from `position` on."""
+        committed = self._committed
+        for place, (partition, value) in enumerate(offsets.items(), position):
+            _landed(self._in_flight, partition)
+            known = committed.get(partition)
+            if known is None or known.position < place:
+                committed[partition] = Committed(place, value)
+
+    def fail_pending_commit(self, partitions: Iterable[TopicPartition]) -> None:
+        """They do not."""
+        for partition in partitions:
+            _landed(self._in_flight, partition)
+
+    def prepare_txn_commit(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
+        """Transactional commits are about to be written."""
+        self._received_txn_commits = True
+        in_flight = self._transaction(producer_id).in_flight
+        for partition in partitions:
+            in_flight[partition] = in_flight.get(partition, 0) + 1
+
+    def on_txn_commit_append(
+        self, producer_id: int, offsets: Mapping[TopicPartition, OffsetCommitValue], position: int
+    ) -> None:
+        """They stand in the log, from `position` on, and wait for the marker."""
+        transaction = self._transactions[producer_id]
+        for place, (partition, value) in enumerate(offsets.items(), position):
+            _landed(transaction.in_flight, partition)
+            transaction.appended[partition] = Committed(place, value)
+
+    def fail_pending_txn_commit(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
+        """They do not: what the transaction appended before still counts."""
+        transaction = self._transactions[producer_id]
+        for partition in partitions:
+            _landed(transaction.in_flight, partition)
+        if transaction.is_empty:
+            del self._transactions[producer_id]
+
+    def complete_txn(self, producer_id: int, *, is_commit: bool) -> None:
+        """The marker stands in the log: what was appended before it counts now, or never.
+
+        What is in flight stands behind it and belongs to the producer's next transaction.
+        """
+        transaction = self._transactions.get(producer_id)
+        if transaction is None:
+            return
+        if is_commit:
+            for partition, pending in transaction.appended.items():
+                known = self._committed.get(partition)
+                if known is None or known.position < pending.position:
+                    self._committed[partition] = pending
+        transaction.appended.clear()
+        if transaction.is_empty:
+            del self._transactions[producer_id]
+
+    def remove(self, partitions: Iterable[TopicPartition], position: int) -> int:
+        """Tombstones stand in the log at `position`: what stands before them is gone. Tells how many were committed."""
+        removed = 0
+        for partition in partitions:
+            committed = self._committed.get(partition)
+            if committed is not None and committed.position < position:
+                del self._committed[partition]
+                removed += 1
+            for transaction in self._transactions.values():
+                pending = transaction.appended.get(partition)
+                if pending is not None and pending.position < position:
+                    del transaction.appended[partition]
+        for producer_id in [producer for producer, open_ in self._transactions.items() if open_.is_empty]:
+            del self._transactions[producer_id]
+        return removed
+
+    def _transaction(self, producer_id: int) -> PendingTransaction:
+        transaction = self._transactions.get(producer_id)
+        if transaction is None:
+            transaction = self._transactions[producer_id] = PendingTransaction()
+        return transaction
+
+
+def _landed(in_flight: dict[TopicPartition, int], partition: TopicPartition) -> None:
+    left = in_flight[partition] - 1
+    if left:
+        in_flight[partition] = left
+    else:
+        del in_flight[partition]

@@ -1,0 +1,217 @@
+"""Offsets and groups that go: deleted, expired, or left behind by a deleted topic.
+
+First the tombstones are written and safe in the log, then memory forgets: whoever reads meanwhile still sees what
+would come back after a crash. A group goes with its last offset if it is Empty; from the moment that its tombstone is
+on the way nobody may use it.
+
+However much goes, it goes in small steps with pauses between them, in which the coordinator serves others.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from kohort.clock import Clock
+from kohort.errors import ErrorCode
+from kohort.group.delayed import Timer, Timers
+from kohort.group.group_metadata import GroupMetadata
+from kohort.group.group_metadata_manager import GroupMetadataManager
+from kohort.group.metrics import GroupMetrics
+from kohort.group.offsets_log import commit_error
+from kohort.group.states import GroupState
+from kohort.log.names import TopicPartition
+
+logger = logging.getLogger(__name__)
+
+_TOMBSTONES_A_BATCH = 1_000
+_KEY_BYTES_A_BATCH = 500_000
+_OFFSETS_A_STEP = 10_000
+_WORK_OF_A_TOMBSTONE = 10
+"""To write one costs about as much as to look at so many offsets."""
+
+RemovalCallback = Callable[[ErrorCode, int], None]
+"""Told how it went and how many offsets are gone."""
+
+
+class Removals:
+    """Takes offsets and groups out of the log and out of memory, in this order."""
+
+    def __init__(self, manager: GroupMetadataManager, clock: Clock, timers: Timers, metrics: GroupMetrics) -> None:
+        self._manager = manager
+        self._clock = clock
+        self._timers = timers
+        self._metrics = metrics
+        self._sweep_timer = Timer(self._begin_sweep)
+        self._is_sweeping = False
+
+    # Asked for
+
+    def delete_group(self, group: GroupMetadata, done: RemovalCallback) -> None:
+        """An Empty group with all that it has. Whoever asks for it from now on is told to come back later."""
+        group.is_being_removed = True
+        _Removal(self, group, group.offsets.partitions(), done, is_whole_group=True).step()
+
+    def delete_offsets(self, group: GroupMetadata, partitions: Sequence[TopicPartition], done: RemovalCallback) -> None:
+        """Those of these that the group has, committed or pending."""
+        offsets = group.offsets
+        known = [
+            partition
+            for partition in dict.fromkeys(partitions)
+            if offsets.get(partition) is not None or offsets.has_pending_for(partition)
+        ]
+        _Removal(self, group, known, done).step()
+
+    def delete_partitions(self, partitions: Sequence[TopicPartition]) -> None:
+        """Their topic is gone, so whatever any group has committed for them goes too."""
+        self._run(self._delete_from_all_groups(partitions))
+
+    def _delete_from_all_groups(self, partitions: Sequence[TopicPartition]) -> Iterator[None]:
+        looked_at = 0
+        for group in self._manager.current_groups:
+            if self._is_here(group):
+                self.delete_offsets(group, partitions, _note_leftovers)
+            looked_at += len(partitions)
+            if looked_at >= _OFFSETS_A_STEP:
+                looked_at = 0
+                yield
+
+    # Expired
+
+    def start(self) -> None:
+        """Look for expired offsets every `offsets.retention.check.interval.ms`."""
+        self._timers.schedule(self._sweep_timer, self._manager.config.offsets_retention_check_interval_ms)
+
+    def stop(self) -> None:
+        self._sweep_timer.cancel()
+
+    def _begin_sweep(self) -> None:
+        self.start()
+        self.cleanup_group_metadata()
+
+    def cleanup_group_metadata(self) -> None:
+        """Remove all that has expired by now: offsets, and Empty groups that have none left."""
+        if not self._is_sweeping:
+            self._is_sweeping = True
+            self._run(self._sweep())
+
+    def _sweep(self) -> Iterator[None]:
+        """One pass over all groups."""
+        now_ms, retention_ms = self._clock.now_ms(), self._manager.config.offsets_retention_ms
+        work = 0
+        for group in self._manager.current_groups:
+            offsets = iter(tuple(group.offsets.items()))
+            while part := tuple(islice(offsets, _OFFSETS_A_STEP)):
+                rule = group.expiry_rule(now_ms, retention_ms)
+                if rule is None or not self._is_here(group):
+                    break
+                expired = [partition for partition, committed in part if rule(partition, committed)]
+                if expired:
+                    _Removal(self, group, expired, self._on_expired).step()
+                work += len(part) + _WORK_OF_A_TOMBSTONE * min(len(expired), _TOMBSTONES_A_BATCH)
+                if work >= _OFFSETS_A_STEP:
+                    work = 0
+                    yield
+            if self._is_here(group) and group.is_(GroupState.EMPTY) and not group.offsets.has_any:
+                _Removal(self, group, (), self._on_expired).step()
+                work += _WORK_OF_A_TOMBSTONE
+            work += 1
+            if work >= _OFFSETS_A_STEP:
+                work = 0
+                yield
+        self._is_sweeping = False
+
+    def _run(self, steps: Iterator[None]) -> None:
+        """Take the next step; what yields is continued after a pause."""
+        for _ in steps:
+            self._timers.after(0, lambda: self._run(steps))
+            return
+
+    def _is_here(self, group: GroupMetadata) -> bool:
+        return self._manager.get_group(group.group_id) is group and not group.is_being_removed
+
+    def _on_expired(self, error: ErrorCode, removed: int) -> None:
+        if error is not ErrorCode.NONE:
+            logger.warning("expired offsets stay until the next time: %s", error.name)
+        self._metrics.offset_expirations.record(removed)
+
+
+class _Removal:
+    """The way out of one group's offsets, batch by batch."""
+
+    def __init__(
+        self,
+        removals: Removals,
+        group: GroupMetadata,
+        partitions: Sequence[TopicPartition],
+        done: RemovalCallback,
+        *,
+        is_whole_group: bool = False,
+    ) -> None:
+        self._manager = removals._manager
+        self._clock = removals._clock
+        self._timers = removals._timers
+        self._group = group
+        self._left = list(reversed(partitions))
+        self._done: RemovalCallback | None = done
+        self._is_whole_group = is_whole_group
+        self._removed = 0
+
+    def step(self) -> None:
+        """Write the next batch of tombstones, the last one with that of the group if the group goes too."""
+        group, batch = self._group, self._next_batch()
+        ends_group = not self._left and (
+            self._is_whole_group or (group.is_(GroupState.EMPTY) and group.offsets.has_only(frozenset(batch)))
+        )
+        group.is_being_removed = group.is_being_removed or ends_group
+        writes_group = ends_group and group.generation_id > 0
+        if not batch and not writes_group:
+            self._settled(batch, ErrorCode.NONE, 0, ends_group=ends_group)
+            return
+        records = self._manager.records.tombstones(group.group_id, batch, self._clock.now_ms(), of_group=writes_group)
+        self._manager.append(
+            group.partition,
+            records,
+            lambda error, position: self._settled(batch, error, position, ends_group=ends_group),
+            lambda: self._answer(ErrorCode.REQUEST_TIMED_OUT),
+        )
+
+    def _next_batch(self) -> list[TopicPartition]:
+        """As many as fit: a batch must not be larger than a log takes."""
+        batch: list[TopicPartition] = []
+        size = 0
+        key_size = 3 * len(self._group.group_id) + 20
+        while self._left and len(batch) < _TOMBSTONES_A_BATCH and size < _KEY_BYTES_A_BATCH:
+            partition = self._left.pop()
+            batch.append(partition)
+            size += key_size + 3 * len(partition.topic)
+        return batch
+
+    def _settled(self, batch: list[TopicPartition], error: ErrorCode, position: int, *, ends_group: bool) -> None:
+        group = self._group
+        if group.is_(GroupState.DEAD):
+            self._answer(ErrorCode.NOT_COORDINATOR)
+            return
+        if error is not ErrorCode.NONE:
+            logger.warning("%d tombstones of group %s were not written: %s", len(batch), group.group_id, error.name)
+            group.is_being_removed = False
+            self._answer(commit_error(error))
+            return
+        self._removed += group.offsets.remove(batch, position)
+        if ends_group:
+            group.transition_to(GroupState.DEAD)
+            self._manager.forget_group(group)
+            logger.info("group %s is gone in generation %d", group.group_id, group.generation_id)
+        if self._left:
+            self._timers.after(0, self.step)
+        else:
+            self._answer(ErrorCode.NONE)
+
+    def _answer(self, error: ErrorCode) -> None:
+        done, self._done = self._done, None
+        if done is not None:
+            done(error, self._removed)
+
+
+def _note_leftovers(error: ErrorCode, _: int) -> None:
+    if error is not ErrorCode.NONE:
+        logger.warning("offsets of deleted partitions stay until they expire: %s", error.name)
