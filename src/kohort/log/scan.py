@@ -114,11 +114,14 @@ def scan_segment(
         data = file.read_at(position, min(length, end - position))
         scan = scan_window(data, verify=verify, compiled=compiled)
         headers, damage = scan.headers, scan.damage
-        at_end = position + len(data) >= end
+        is_short = len(data) < min(length, end - position)
+        at_end = is_short or position + len(data) >= end
         if damage is None and at_end and scan.stopped_at < len(data):
             left = len(data) - scan.stopped_at
             reason = f"a batch of {scan.wanted} bytes is cut off" if scan.wanted else "too few bytes for a batch"
             damage = CorruptLog(f"{reason}: {left} bytes are left", position=scan.stopped_at)
+        elif damage is None and is_short:
+            damage = CorruptLog(f"the file ends {end - position - len(data)} bytes too early", position=len(data))
         number, disorder = _first_disorder(headers, base_offset, last_offset)
         if disorder:
             damage = CorruptLog(disorder, position=headers[number].position)
