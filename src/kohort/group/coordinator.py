@@ -4,8 +4,8 @@ It checks whether the request may be answered at all (is the coordinator running
 it), finds the group and leaves the rest to those who know: `rebalance.py` for membership, `group_metadata_manager.py`
 for what is written and read, `removal.py` for what goes.
 
-One task calls it, with one request at a time; it never waits and never calls back later than it must. An answer's
-callback may call the coordinator again: it is given when the group is whole.
+One task calls it, with one request at a time. An answer is given when all that belongs to it is done, so whoever gets
+it may ask again at once.
 """
 
 import logging
@@ -16,6 +16,7 @@ from functools import partial
 from kohort.clock import Clock
 from kohort.config import GroupConfig
 from kohort.errors import ErrorCode, IllegalState
+from kohort.group.answers import Answers
 from kohort.group.delayed import Timers
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
@@ -64,9 +65,10 @@ class GroupCoordinator:
         new_uuid: Callable[[], str] = lambda: str(uuid.uuid4()),
     ) -> None:
         self._config = config
-        self.timers = Timers(clock)
+        self._answers = Answers()
+        self.timers = Timers(clock, self._answers)
         self.metrics = GroupMetrics(clock)
-        self.manager = GroupMetadataManager(config, clock, self.timers, log, self.metrics)
+        self.manager = GroupMetadataManager(config, clock, self.timers, self._answers, log, self.metrics)
         self._rebalances = Rebalances(config, self.timers, self.manager, self.metrics, new_uuid)
         self._removals = Removals(self.manager, clock, self.timers, self.metrics)
         self._is_active = False
@@ -82,17 +84,20 @@ class GroupCoordinator:
         """Whoever waits gets an answer now; all who come later are turned away."""
         self._is_active = False
         self._removals.stop()
-        for partition in self.manager.partitions:
-            self.manager.unload(partition, None, self._unloaded_with(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+        with self._answers:
+            for partition in self.manager.partitions:
+                self.manager.unload(partition, None, self._unloaded_with(ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def on_election(self, partition: int, epoch: int) -> None:
         """This broker leads a partition of the offsets topic now: load it, and serve its groups then."""
         on_unloaded = self._unloaded_with(ErrorCode.NOT_COORDINATOR)
-        self.manager.load(partition, epoch, self._rebalances.on_group_loaded, on_unloaded)
+        with self._answers:
+            self.manager.load(partition, epoch, self._rebalances.on_group_loaded, on_unloaded)
 
     def on_resignation(self, partition: int, epoch: int | None) -> None:
         """This broker does not lead it any more: let go of its groups."""
-        self.manager.unload(partition, epoch, self._unloaded_with(ErrorCode.NOT_COORDINATOR))
+        with self._answers:
+            self.manager.unload(partition, epoch, self._unloaded_with(ErrorCode.NOT_COORDINATOR))
 
     def _unloaded_with(self, error: ErrorCode) -> Callable[[GroupMetadata], None]:
         return lambda group: self._rebalances.on_group_unloaded(group, error)
@@ -129,7 +134,8 @@ class GroupCoordinator:
             respond(JoinGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
         else:
             try:
-                self._rebalances.join(group, request, respond)
+                with self._answers:
+                    self._rebalances.join(group, request, self._answers.when_done(respond))
             except IllegalState:
                 logger.exception("a join that cannot be, of group %s", group.group_id)
                 respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
@@ -146,7 +152,8 @@ class GroupCoordinator:
         if group is None:
             respond(SyncGroupResult(ErrorCode.UNKNOWN_MEMBER_ID))
         else:
-            self._rebalances.sync(group, request, respond)
+            with self._answers:
+                self._rebalances.sync(group, request, self._answers.when_done(respond))
 
     def handle_heartbeat(self, request: HeartbeatRequest) -> ErrorCode:
         error = self._status(request.group_id, may_be_empty=False)
@@ -179,13 +186,14 @@ class GroupCoordinator:
         if group is not None and group.is_(GroupState.DEAD):
             return LeaveGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         results = []
-        for leaving in request.members:
-            try:
-                error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._rebalances.leave(group, leaving)
-            except IllegalState:
-                logger.exception("a leave that cannot be, from group %s", request.group_id)
-                return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
-            results.append(LeaveMemberResult(leaving.member_id, leaving.group_instance_id, error))
+        try:
+            with self._answers:
+                for leaving in request.members:
+                    error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._rebalances.leave(group, leaving)
+                    results.append(LeaveMemberResult(leaving.member_id, leaving.group_instance_id, error))
+        except IllegalState:
+            logger.exception("a leave that cannot be, from group %s", request.group_id)
+            return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         return LeaveGroupResult(ErrorCode.NONE, tuple(results))
 
     # Offsets

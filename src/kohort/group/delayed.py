@@ -3,13 +3,17 @@
 `Timers` is Kafka's purgatory without threads: whoever drives the coordinator asks for `next_deadline_ms` and calls
 `run_due` then. Most timers never fire, they are put off again and again (every heartbeat does that), so putting off
 only notes the new deadline; the entry in the heap moves when its old one is reached.
+
+`Turns` is for work that is too long to be done at once: it is done bit by bit, so that nobody else has to wait long.
 """
 
 import heapq
+from collections import deque
 from collections.abc import Callable
 from itertools import count
 
 from kohort.clock import Clock
+from kohort.group.answers import Answers
 
 _SPARE_ENTRIES = 1024
 
@@ -17,16 +21,21 @@ _SPARE_ENTRIES = 1024
 class Timer:
     """An action at a deadline; idle when it has none."""
 
-    __slots__ = ("_entry_ms", "action", "deadline_ms")
+    __slots__ = ("_action", "_arguments", "_entry_ms", "deadline_ms")
 
-    def __init__(self, action: Callable[[], None]) -> None:
-        self.action = action
+    def __init__(self, action: Callable[..., None], *arguments: object) -> None:
+        self._action = action
+        self._arguments = arguments
         self.deadline_ms: int | None = None
         self._entry_ms: int | None = None
 
     @property
     def is_idle(self) -> bool:
         return self.deadline_ms is None
+
+    def fire(self) -> None:
+        self.deadline_ms = None
+        self._action(*self._arguments)
 
     def cancel(self) -> None:
         """It will not fire, unless it is scheduled again."""
@@ -36,21 +45,22 @@ class Timer:
 class Timers:
     """All timers of one coordinator, on the clock's hand that never jumps."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, answers: Answers | None = None) -> None:
         self._clock = clock
+        self._answers = answers or Answers()
         self._heap: list[tuple[int, int, Timer]] = []
         self._numbers = count()
         self._live_at_least = 0
 
-    def after(self, delay_ms: int, action: Callable[[], None]) -> Timer:
+    def after(self, delay_ms: int, action: Callable[..., None], *arguments: object) -> Timer:
         """A new timer."""
-        timer = Timer(action)
+        timer = Timer(action, *arguments)
         self.schedule(timer, delay_ms)
         return timer
 
     def schedule(self, timer: Timer, delay_ms: int) -> None:
         """The timer fires when more than the delay has passed from now on, whatever was planned before."""
-        deadline = self._clock.monotonic_ms() + delay_ms
+        deadline = self._clock.monotonic_ms() + max(delay_ms, 0)
         timer.deadline_ms = deadline
         if timer._entry_ms is None or deadline < timer._entry_ms:
             self._push(timer, deadline)
@@ -77,9 +87,9 @@ class Timers:
             if deadline > entry_ms:
                 self._push(timer, deadline)
                 continue
-            timer.deadline_ms = None
             fired += 1
-            timer.action()
+            with self._answers:
+                timer.fire()
         return fired
 
     def _push(self, timer: Timer, deadline: int) -> None:
@@ -101,3 +111,36 @@ class Timers:
         heapq.heapify(live)
         self._heap = live
         self._live_at_least = len(live)
+
+
+class Turns:
+    """Work in small bits, each of which tells how much it was; after enough of them everybody else has a turn."""
+
+    def __init__(self, clock: Clock, timers: Timers, *, work_a_turn: int) -> None:
+        self._clock = clock
+        self._timers = timers
+        self._work_a_turn = work_a_turn
+        self._waiting: deque[Callable[[], int]] = deque()
+        self._turn_ms = -1
+        self._done = 0
+        self._is_running = False
+        self._pause = Timer(self._run)
+
+    def soon(self, bit: Callable[[], int]) -> None:
+        """Do this bit now if it is not too much for this turn and nothing waits before it, else as soon as possible."""
+        self._waiting.append(bit)
+        if not self._is_running and self._pause.is_idle:
+            self._run()
+
+    def _run(self) -> None:
+        now = self._clock.monotonic_ms()
+        if now != self._turn_ms:
+            self._turn_ms, self._done = now, 0
+        self._is_running = True
+        try:
+            while self._waiting and self._done < self._work_a_turn:
+                self._done += self._waiting.popleft()()
+        finally:
+            self._is_running = False
+            if self._waiting:
+                self._timers.schedule(self._pause, 0)

@@ -31,7 +31,6 @@ from kohort.log.names import TopicPartition
 from kohort.records.consumer_protocol import decode_topics
 from kohort.records.offsets_topic import NO_EXPIRE_TIMESTAMP
 from kohort.records.primitives import Malformed
-from kohort.records.state import Committed
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
@@ -65,6 +64,7 @@ class GroupMetadata:
         "generation_id",
         "group_id",
         "is_being_removed",
+        "is_storing_assignment",
         "leader_id",
         "members",
         "new_member_added",
@@ -102,9 +102,11 @@ class GroupMetadata:
         self.offsets = GroupOffsets()
         self.is_being_removed = False
         """Its tombstone is on the way to the log; until it is there nobody may touch the group."""
+        self.is_storing_assignment = False
+        """The leader's assignment of this generation is on the way to the log."""
         self._awaiting_join = 0
         self._pending_sync: dict[MemberId, None] = {}
-        self._protocol_votes: Counter[str] = Counter()
+        self._protocol_votes: dict[str, int] = {}
 
     # States
 
@@ -131,6 +133,7 @@ class GroupMetadata:
         self.protocol_name = self.select_protocol() if self.members else None
         self.subscribed_topics = self._compute_subscribed_topics()
         self._pending_sync.clear()
+        self.is_storing_assignment = False
         self.transition_to(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY)
         self.offsets.begin_generation()
 
@@ -147,7 +150,7 @@ class GroupMetadata:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
-        self._protocol_votes.update(member.protocol_names)
+        self._count_votes(member, 1)
         member.awaiting_join = callback
         if callback is not None:
             self._awaiting_join += 1
@@ -160,20 +163,28 @@ class GroupMetadata:
         self.invoke_join_callback(member, JoinGroupResult(ErrorCode.UNKNOWN_MEMBER_ID, MemberId("")))
         self.invoke_sync_callback(member, SyncGroupResult(ErrorCode.UNKNOWN_MEMBER_ID))
         del self.members[member_id]
-        self._protocol_votes.subtract(member.protocol_names)
+        self._count_votes(member, -1)
         self._pending_sync.pop(member_id, None)
         if member.group_instance_id is not None:
             self.static_members.pop(member.group_instance_id, None)
-        if member.session_timer is not None:
-            member.session_timer.cancel()
+        member.end_session()
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
 
-    def update_member(self, member: MemberMetadata, protocols: Protocols, callback: JoinCallback | None) -> None:
+    def update_member(
+        self,
+        member: MemberMetadata,
+        protocols: Protocols,
+        rebalance_timeout_ms: int,
+        session_timeout_ms: int,
+        callback: JoinCallback | None,
+    ) -> None:
         """The member has joined again. If an earlier join of its own is still parked, that one is outdated."""
-        self._protocol_votes.subtract(member.protocol_names)
+        member.rebalance_timeout_ms = rebalance_timeout_ms
+        member.session_timeout_ms = session_timeout_ms
+        self._count_votes(member, -1)
         member.supported_protocols = protocols
-        self._protocol_votes.update(member.protocol_names)
+        self._count_votes(member, 1)
         outdated = JoinGroupResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
         self.invoke_join_callback(member, outdated)
         member.awaiting_join = callback
@@ -314,8 +325,7 @@ class GroupMetadata:
     def cancel_timers(self) -> None:
         """Nothing will happen to this group by itself any more."""
         for member in self.members.values():
-            if member.session_timer is not None:
-                member.session_timer.cancel()
+            member.end_session()
         for expiration in self.pending_members.values():
             expiration.cancel()
         if self.delayed_join is not None:
@@ -332,7 +342,16 @@ class GroupMetadata:
         if self._state is GroupState.EMPTY:
             return bool(protocol_type) and any(True for _ in names)
         members = len(self.members)
-        return self.protocol_type == protocol_type and any(self._protocol_votes[name] == members for name in names)
+        return self.protocol_type == protocol_type and any(
+            self._protocol_votes.get(name, 0) == members for name in names
+        )
+
+    def _count_votes(self, member: MemberMetadata, change: int) -> None:
+        votes = self._protocol_votes
+        for name in member.protocol_names:
+            votes[name] = votes.get(name, 0) + change
+            if not votes[name]:
+                del votes[name]
 
     def select_protocol(self) -> str:
         """Each member votes for the one it likes best of those that all support; a tie goes to the first voted for."""
@@ -390,8 +409,8 @@ class GroupMetadata:
 
     # Expiry
 
-    def expiry_rule(self, now_ms: int, retention_ms: int) -> Callable[[TopicPartition, Committed], bool] | None:
-        """Which committed offsets have expired, as KIP-211 has it; None if none can in this state.
+    def expiry_rule(self, now_ms: int, retention_ms: int) -> Callable[[TopicPartition], bool] | None:
+        """Whose committed offsets have expired, as KIP-211 has it; None if none can in this state.
 
         A group that lost its members keeps everything for the retention time, counted from when it became Empty. A
         simple consumer's offsets count from their commit, and so do those of a Stable group for topics that it no
@@ -409,8 +428,10 @@ class GroupMetadata:
                 return None
         offsets = self.offsets
 
-        def has_expired(partition: TopicPartition, committed: Committed) -> bool:
-            value = committed.value
+        def has_expired(partition: TopicPartition) -> bool:
+            value = offsets.get(partition)
+            if value is None:
+                return False
             if value.expire_timestamp != NO_EXPIRE_TIMESTAMP:
                 is_over = now_ms >= value.expire_timestamp
             else:

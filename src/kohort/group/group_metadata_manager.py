@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kohort.clock import Clock
 from kohort.config import GroupConfig
 from kohort.errors import ClientError, ErrorCode, KohortError
+from kohort.group.answers import Answers
 from kohort.group.delayed import Timer, Timers
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.loading import loaded_groups
@@ -23,6 +24,7 @@ from kohort.group.requests import CommitCallback, GroupId, MemberId, Offsets, Pa
 from kohort.group.states import GroupState
 from kohort.log.names import TopicPartition
 from kohort.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from kohort.records.garbage import garbage_collector_paused
 from kohort.records.state import State
 
 logger = logging.getLogger(__name__)
@@ -43,11 +45,18 @@ class GroupMetadataManager:
     """Groups in memory and their way to the log and back."""
 
     def __init__(
-        self, config: GroupConfig, clock: Clock, timers: Timers, log: OffsetsLog, metrics: GroupMetrics
+        self,
+        config: GroupConfig,
+        clock: Clock,
+        timers: Timers,
+        answers: Answers,
+        log: OffsetsLog,
+        metrics: GroupMetrics,
     ) -> None:
         self.config = config
         self._clock = clock
         self._timers = timers
+        self._answers = answers
         self._log = log
         self._metrics = metrics
         self.records = GroupRecords(config)
@@ -131,7 +140,12 @@ class GroupMetadataManager:
         self._epochs[partition] = epoch
         load = self._loading[partition] = _Load(epoch, self._clock.monotonic_ms())
         logger.info("loading partition %d at epoch %d", partition, epoch)
-        self._log.load(partition, lambda result: self._on_loaded(partition, load, result, on_group_loaded))
+
+        def done(result: State | KohortError) -> None:
+            with self._answers:
+                self._on_loaded(partition, load, result, on_group_loaded)
+
+        self._log.load(partition, done)
 
     def _on_loaded(
         self, partition: int, load: _Load, result: State | KohortError, on_group_loaded: Callable[[GroupMetadata], None]
@@ -143,19 +157,8 @@ class GroupMetadataManager:
             del self._loading[partition]
             logger.error("partition %d could not be loaded and stays unavailable: %s", partition, result)
             return
-        groups = list(
-            loaded_groups(
-                result,
-                self._clock,
-                keep=lambda group_id: self.partition_for(group_id) == partition,
-                partition=partition,
-            )
-        )
-        for group in groups:
-            self.add_group(group)
-            for producer_id in group.offsets.producers:
-                self._open_groups_for_producer.setdefault(producer_id, {})[group.group_id] = None
-            on_group_loaded(group)
+        with garbage_collector_paused():
+            groups = self._install(partition, result, on_group_loaded)
         del self._loading[partition]
         self._owned.add(partition)
         for producer_id, is_commit in load.completions:
@@ -164,9 +167,19 @@ class GroupMetadataManager:
         self._metrics.partition_loads.record(duration, result.records)
         unreadable = result.unreadable_keys + len(result.unreadable)
         self._metrics.unreadable_records += unreadable
-        logger.info("loaded %d groups from partition %d in %d ms", len(groups), partition, duration)
+        logger.info("loaded %d groups from partition %d in %d ms", groups, partition, duration)
         if unreadable:
             logger.warning("%d records of partition %d could not be read and were skipped", unreadable, partition)
+
+    def _install(self, partition: int, state: State, on_group_loaded: Callable[[GroupMetadata], None]) -> int:
+        number = 0
+        for group in loaded_groups(state, self._clock, self.partition_for, partition):
+            self.add_group(group)
+            for producer_id in group.offsets.producers:
+                self._open_groups_for_producer.setdefault(producer_id, {})[group.group_id] = None
+            on_group_loaded(group)
+            number += 1
+        return number
 
     def unload(self, partition: int, epoch: int | None, on_group_unloaded: Callable[[GroupMetadata], None]) -> None:
         """Somebody else leads the partition now. Without an epoch it is given up for good reason anyway."""
@@ -198,7 +211,8 @@ class GroupMetadataManager:
             nonlocal is_settled
             is_settled = True
             timer.cancel()
-            settled(error, position)
+            with self._answers:
+                settled(error, position)
 
         self._log.append(partition, records, done)
         if not is_settled:

@@ -104,6 +104,7 @@ class GroupOffsets:
         """Whether nothing would be left without these, and nothing is on its way."""
         return (
             not self._in_flight
+            and len(self._committed) <= len(partitions)
             and all(partition in partitions for partition in self._committed)
             and all(
                 not transaction.in_flight and all(partition in partitions for partition in transaction.appended)

@@ -15,9 +15,9 @@ _CLASSIC = "classic"
 
 
 def loaded_groups(
-    state: State, clock: Clock, *, keep: Callable[[GroupId], bool], partition: int
+    state: State, clock: Clock, partition_for: Callable[[GroupId], int], partition: int
 ) -> Iterator[GroupMetadata]:
-    """The groups of one partition. `keep` says which: a log may hold ids that belong elsewhere, if somebody moved it.
+    """The groups of one partition. Those that belong elsewhere are passed over, should somebody have moved the log.
 
     A group of a newer kind than ours lives on by its offsets. One that neither has a record nor offsets is none.
     """
@@ -29,7 +29,7 @@ def loaded_groups(
     for name, loaded in state.groups.items():
         group_id = GroupId(name)
         has_record = loaded.type == _CLASSIC and (loaded.generation > 0 or bool(loaded.protocol_type))
-        if not keep(group_id) or not (has_record or group_id in committed or group_id in pending):
+        if partition_for(group_id) != partition or not (has_record or group_id in committed or group_id in pending):
             continue
         group = GroupMetadata(group_id, clock, partition=partition)
         if has_record:

@@ -1,10 +1,20 @@
 """One member of a group: what it said of itself, what it was assigned, and which answers it waits for."""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 from kohort.errors import IllegalState
 from kohort.group.delayed import Timer
 from kohort.group.requests import JoinCallback, MemberId, MemberSummary, Protocols, SyncCallback
+
+
+class WrittenIdentity(NamedTuple):
+    """What a static member changes when it comes back under a new id, as it stands in the log."""
+
+    member_id: MemberId
+    protocols: Protocols
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
 
 
 class MemberMetadata:
@@ -24,6 +34,7 @@ class MemberMetadata:
         "session_timeout_ms",
         "session_timer",
         "supported_protocols",
+        "written",
     )
 
     def __init__(
@@ -51,6 +62,14 @@ class MemberMetadata:
         self.is_new = False
         """Its first join is still parked: it has no id to send heartbeats with."""
         self.session_timer: Timer | None = None
+        self.written: WrittenIdentity | None = None
+        """Of a static member whose new id is on the way to the log: who it is if it does not get there."""
+
+    @property
+    def identity(self) -> WrittenIdentity:
+        return WrittenIdentity(
+            self.member_id, self.supported_protocols, self.rebalance_timeout_ms, self.session_timeout_ms
+        )
 
     @property
     def is_static_member(self) -> bool:
@@ -73,6 +92,12 @@ class MemberMetadata:
     def protocol_names(self) -> tuple[str, ...]:
         """Each once, even if the member names it twice: it has one vote."""
         return tuple(dict.fromkeys(name for name, _ in self.supported_protocols))
+
+    def end_session(self) -> None:
+        """Nobody waits for its heartbeats any more."""
+        if self.session_timer is not None:
+            self.session_timer.cancel()
+            self.session_timer = None  # the timer knows the member: they would keep each other alive
 
     def metadata(self, protocol: str) -> bytes:
         """What the member told with that protocol."""

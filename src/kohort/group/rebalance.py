@@ -53,6 +53,7 @@ class Rebalances:
         self._manager = manager
         self._metrics = metrics
         self._new_uuid = new_uuid
+        self._expire_heartbeat = self.on_expire_heartbeat  # bound once: every member's timer has it
 
     # Joining
 
@@ -97,9 +98,7 @@ class Rebalances:
         elif group.has_static_member(request.group_instance_id):
             self._replace_static_member(group, new_id, request, respond)
         elif request.require_known_member_id and request.group_instance_id is None:
-            expiration = self._timers.after(
-                request.session_timeout_ms, lambda: self.on_expire_pending_member(group, new_id)
-            )
+            expiration = self._timers.after(request.session_timeout_ms, self.on_expire_pending_member, group, new_id)
             group.add_pending_member(new_id, expiration)
             respond(JoinGroupResult(ErrorCode.MEMBER_ID_REQUIRED, new_id))
         else:
@@ -176,7 +175,9 @@ class Rebalances:
     def _update_member(
         self, group: GroupMetadata, member: MemberMetadata, request: JoinGroupRequest, respond: JoinCallback
     ) -> None:
-        group.update_member(member, request.protocols, respond)
+        group.update_member(
+            member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, respond
+        )
         self._maybe_prepare_rebalance(group, f"member {member.member_id} joins again")
 
     def _replace_static_member(
@@ -190,51 +191,48 @@ class Rebalances:
             )
         old_id = group.static_members[instance_id or ""]
         leader_before = UNKNOWN_MEMBER_ID if group.leader_id is None else group.leader_id
+        written = group.members[old_id].identity if old_id in group.members else None
         member = group.replace_group_instance(old_id, new_id, instance_id)
-        before = (member.supported_protocols, member.rebalance_timeout_ms, member.session_timeout_ms)
-        member.rebalance_timeout_ms = request.rebalance_timeout_ms
-        member.session_timeout_ms = request.session_timeout_ms
+        group.update_member(
+            member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, respond
+        )
         self.schedule_next_heartbeat(group, member)
-        group.update_member(member, request.protocols, respond)
         match group.state:
             case GroupState.STABLE if group.select_protocol() == group.protocol_name:
-                self._store_static_member(group, member, old_id, before, leader_before)
+                member.written = member.written or written
+                self._store_static_member(group, member, leader_before)
             case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
                 # The leader may already be at an assignment for the old id.
                 self._prepare_rebalance(group, f"static member {instance_id} is back as {new_id}")
 
-    def _store_static_member(
-        self,
-        group: GroupMetadata,
-        member: MemberMetadata,
-        old_id: MemberId,
-        before: tuple[tuple[tuple[str, bytes], ...], int, int],
-        leader_before: MemberId,
-    ) -> None:
-        """Write the new id (KAFKA-10284). If that fails, everything is as it was.
+    def _store_static_member(self, group: GroupMetadata, member: MemberMetadata, leader_before: MemberId) -> None:
+        """Write the new id (KAFKA-10284). If that fails, the member is again who it was in the log.
 
         The answer names the leader of before: a returning leader must not make an assignment that nobody asked for.
         """
-        new_id, generation_id = member.member_id, group.generation_id
+        identity, generation_id = member.identity, group.generation_id
 
         def stored(error: ErrorCode) -> None:
-            has_moved_on = not group.is_(GroupState.STABLE) or group.generation_id != generation_id
-            if has_moved_on or member.member_id != new_id or new_id not in group.members:
+            is_in = group.members.get(member.member_id) is member
+            if not is_in or not group.is_(GroupState.STABLE) or group.generation_id != generation_id:
                 return  # the parked join was answered, or will be by the rebalance
-            respond = group.release_join_callback(member)
-            if respond is None:
+            is_latest = member.member_id == identity.member_id
+            if error is ErrorCode.NONE:
+                member.written = None if is_latest else identity
+            if not is_latest:
                 return
-            if error is not ErrorCode.NONE:
-                protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
-                group.update_member(member, protocols, None)
-                group.replace_group_instance(new_id, old_id, member.group_instance_id)
-                self.schedule_next_heartbeat(group, member)
-            answered_id = new_id if error is ErrorCode.NONE else UNKNOWN_MEMBER_ID
-            respond(
-                JoinGroupResult(
-                    error, answered_id, generation_id, group.protocol_type, group.protocol_name, leader_before
+            written, member.written = member.written, None
+            respond = group.release_join_callback(member)
+            if written is not None:
+                group.update_member(
+                    member, written.protocols, written.rebalance_timeout_ms, written.session_timeout_ms, None
                 )
-            )
+                group.replace_group_instance(member.member_id, written.member_id, member.group_instance_id)
+            self.schedule_next_heartbeat(group, member)
+            if respond is not None:
+                member_id = identity.member_id if error is ErrorCode.NONE else UNKNOWN_MEMBER_ID
+                type_and_name = group.protocol_type, group.protocol_name
+                respond(JoinGroupResult(error, member_id, generation_id, *type_and_name, leader_before))
 
         assignment = {other.member_id: other.assignment for other in group.members.values()}
         self._manager.store_group(group, assignment, stored)
@@ -260,12 +258,12 @@ class Rebalances:
             self._delay_join(group)
 
     def _delay_join(self, group: GroupMetadata) -> None:
-        timer = self._timers.after(group.rebalance_timeout_ms, lambda: self._complete_join(group))
+        timer = self._timers.after(group.rebalance_timeout_ms, self._complete_join, group)
         group.delayed_join = DelayedJoin(timer)
         self._try_complete_join(group)
 
     def _delay_initial_join(self, group: GroupMetadata, delay_ms: int, remaining_ms: int) -> None:
-        timer = self._timers.after(delay_ms, lambda: self._complete_initial_join(group))
+        timer = self._timers.after(delay_ms, self._complete_initial_join, group)
         group.delayed_join = DelayedJoin(timer, is_initial=True, delay_ms=delay_ms, remaining_ms=remaining_ms)
 
     def _complete_initial_join(self, group: GroupMetadata) -> None:
@@ -332,7 +330,7 @@ class Rebalances:
             respond(SyncGroupResult(ErrorCode.NONE, group.protocol_type, group.protocol_name, member.assignment))
             return
         group.await_sync(member, respond)
-        if group.is_leader(member.member_id):
+        if group.is_leader(member.member_id) and not group.is_storing_assignment:
             self._store_assignment(group, request.group_assignment)
 
     def _sync_error(self, group: GroupMetadata, request: SyncGroupRequest) -> ErrorCode:
@@ -360,6 +358,8 @@ class Rebalances:
         assignment = {member_id: leaders.get(member_id, b"") for member_id in group.members}
 
         def stored(error: ErrorCode) -> None:
+            if group.generation_id == generation_id:
+                group.is_storing_assignment = False
             # Somebody may have come or gone meanwhile; then the next generation is already on its way.
             if not group.is_(GroupState.COMPLETING_REBALANCE) or group.generation_id != generation_id:
                 return
@@ -372,6 +372,7 @@ class Rebalances:
                 member.assignment = assignment.get(member.member_id, b"")
             self._propagate_assignment(group, ErrorCode.NONE)
 
+        group.is_storing_assignment = True
         self._metrics.completed_rebalances.record()
         self._manager.store_group(group, assignment, stored)
 
@@ -394,7 +395,7 @@ class Rebalances:
     def _delay_sync(self, group: GroupMetadata) -> None:
         generation_id = group.generation_id
         group.delayed_sync = self._timers.after(
-            group.rebalance_timeout_ms, lambda: self._on_expire_pending_sync(group, generation_id)
+            group.rebalance_timeout_ms, self._on_expire_pending_sync, group, generation_id
         )
 
     def _cancel_delayed_sync(self, group: GroupMetadata) -> None:
@@ -452,7 +453,7 @@ class Rebalances:
     def _schedule_expiration(self, group: GroupMetadata, member: MemberMetadata, timeout_ms: int) -> None:
         timer = member.session_timer
         if timer is None:
-            timer = member.session_timer = Timer(lambda: self.on_expire_heartbeat(group, member))
+            timer = member.session_timer = Timer(self._expire_heartbeat, group, member)
         self._timers.schedule(timer, timeout_ms)
 
     def on_expire_heartbeat(self, group: GroupMetadata, member: MemberMetadata) -> None:

@@ -15,13 +15,15 @@ from kohort.log.names import TopicPartition
 from kohort.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, RecordBatch
 from kohort.records.compression import Codec
 from kohort.records.offsets_topic import (
+    NO_EXPIRE_TIMESTAMP,
     NO_STATE_TIMESTAMP,
     GroupKey,
     GroupMetadataValue,
     InterBrokerVersion,
     MemberValue,
-    OffsetKey,
+    OffsetCommitValue,
     encode_key,
+    encode_offset_keys,
     encode_value,
     group_value_version,
     offset_value_version,
@@ -32,9 +34,11 @@ class GroupRecords:
     """The batches of one coordinator, in the versions and the compression that its settings ask for."""
 
     def __init__(self, config: GroupConfig) -> None:
-        self._ibp = InterBrokerVersion.parse(config.inter_broker_protocol_version)
+        ibp = InterBrokerVersion.parse(config.inter_broker_protocol_version)
         self._codec = Codec(config.offsets_topic_compression_codec)
-        self._group_version = group_value_version(self._ibp)
+        self._group_version = group_value_version(ibp)
+        self._offset_version = offset_value_version(ibp, NO_EXPIRE_TIMESTAMP)
+        self._expiring_offset_version = offset_value_version(ibp, expire_timestamp=0)
 
     def offset_commits(
         self,
@@ -48,10 +52,9 @@ class GroupRecords:
         """One record for each partition; with a producer the batch is transactional."""
         records = []
         try:
-            for number, (partition, value) in enumerate(offsets.items()):
-                version = offset_value_version(self._ibp, value.expire_timestamp)
-                key = encode_key(OffsetKey(group_id, partition.topic, partition.partition))
-                records.append(Record(number, timestamp, key, encode_value(value._replace(version=version))))
+            keys = encode_offset_keys(group_id, offsets)
+            for number, (key, value) in enumerate(zip(keys, offsets.values(), strict=True)):
+                records.append(Record(number, timestamp, key, encode_value(self._in_our_version(value))))
         except struct.error as error:
             raise RecordTooLarge(f"a commit of group {group_id} does not fit into a record") from error
         return RecordBatch.build(
@@ -62,6 +65,11 @@ class GroupRecords:
             producer_epoch=producer_epoch,
             base_sequence=0,
         ).encode()
+
+    def _in_our_version(self, value: OffsetCommitValue) -> OffsetCommitValue:
+        has_expiry = value.expire_timestamp != NO_EXPIRE_TIMESTAMP
+        version = self._expiring_offset_version if has_expiry else self._offset_version
+        return value if value.version == version else value._replace(version=version)
 
     def group_metadata(self, group: GroupMetadata, assignment: Mapping[MemberId, bytes], timestamp: int) -> bytes:
         """The group as it is, with this assignment."""
@@ -98,7 +106,7 @@ class GroupRecords:
         self, group_id: GroupId, partitions: Iterable[TopicPartition], timestamp: int, *, of_group: bool
     ) -> bytes:
         """The end of these offsets and, behind them in the same batch, of the group itself."""
-        keys = [encode_key(OffsetKey(group_id, topic, partition)) for topic, partition in partitions]
+        keys = encode_offset_keys(group_id, partitions)
         if of_group:
             keys.append(encode_key(GroupKey(group_id)))
         records = [Record(number, timestamp, key, None) for number, key in enumerate(keys)]

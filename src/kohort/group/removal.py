@@ -13,7 +13,7 @@ from itertools import islice
 
 from kohort.clock import Clock
 from kohort.errors import ErrorCode
-from kohort.group.delayed import Timer, Timers
+from kohort.group.delayed import Timer, Timers, Turns
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
 from kohort.group.metrics import GroupMetrics
@@ -25,8 +25,8 @@ logger = logging.getLogger(__name__)
 
 _TOMBSTONES_A_BATCH = 1_000
 _KEY_BYTES_A_BATCH = 500_000
-_OFFSETS_A_STEP = 10_000
-_WORK_OF_A_TOMBSTONE = 10
+_LOOKS_A_STEP = 1_000
+_LOOKS_FOR_A_TOMBSTONE = 10
 """To write one costs about as much as to look at so many offsets."""
 
 RemovalCallback = Callable[[ErrorCode, int], None]
@@ -41,6 +41,7 @@ class Removals:
         self._clock = clock
         self._timers = timers
         self._metrics = metrics
+        self._turns = Turns(clock, timers, work_a_turn=_TOMBSTONES_A_BATCH * _LOOKS_FOR_A_TOMBSTONE)
         self._sweep_timer = Timer(self._begin_sweep)
         self._is_sweeping = False
 
@@ -49,7 +50,7 @@ class Removals:
     def delete_group(self, group: GroupMetadata, done: RemovalCallback) -> None:
         """An Empty group with all that it has. Whoever asks for it from now on is told to come back later."""
         group.is_being_removed = True
-        _Removal(self, group, group.offsets.partitions(), done, is_whole_group=True).step()
+        self._remove(group, group.offsets.partitions(), done, is_whole_group=True)
 
     def delete_offsets(self, group: GroupMetadata, partitions: Sequence[TopicPartition], done: RemovalCallback) -> None:
         """Those of these that the group has, committed or pending."""
@@ -59,21 +60,17 @@ class Removals:
             for partition in dict.fromkeys(partitions)
             if offsets.get(partition) is not None or offsets.has_pending_for(partition)
         ]
-        _Removal(self, group, known, done).step()
+        self._remove(group, known, done)
 
     def delete_partitions(self, partitions: Sequence[TopicPartition]) -> None:
         """Their topic is gone, so whatever any group has committed for them goes too."""
-        self._run(self._delete_from_all_groups(partitions))
+        self._work_through(self._delete_from_all_groups(partitions))
 
-    def _delete_from_all_groups(self, partitions: Sequence[TopicPartition]) -> Iterator[None]:
-        looked_at = 0
-        for group in self._manager.current_groups:
+    def _delete_from_all_groups(self, partitions: Sequence[TopicPartition]) -> Iterator[int]:
+        for group in self._each_group():
             if self._is_here(group):
                 self.delete_offsets(group, partitions, _note_leftovers)
-            looked_at += len(partitions)
-            if looked_at >= _OFFSETS_A_STEP:
-                looked_at = 0
-                yield
+            yield len(partitions)
 
     # Expired
 
@@ -92,39 +89,53 @@ class Removals:
         """Remove all that has expired by now: offsets, and Empty groups that have none left."""
         if not self._is_sweeping:
             self._is_sweeping = True
-            self._run(self._sweep())
+            self._work_through(self._sweep())
 
-    def _sweep(self) -> Iterator[None]:
+    def _sweep(self) -> Iterator[int]:
         """One pass over all groups."""
         now_ms, retention_ms = self._clock.now_ms(), self._manager.config.offsets_retention_ms
-        work = 0
-        for group in self._manager.current_groups:
-            offsets = iter(tuple(group.offsets.items()))
-            while part := tuple(islice(offsets, _OFFSETS_A_STEP)):
+        for group in self._each_group():
+            partitions = iter(list(group.offsets))
+            while part := list(islice(partitions, _LOOKS_A_STEP)):
                 rule = group.expiry_rule(now_ms, retention_ms)
                 if rule is None or not self._is_here(group):
                     break
-                expired = [partition for partition, committed in part if rule(partition, committed)]
-                if expired:
-                    _Removal(self, group, expired, self._on_expired).step()
-                work += len(part) + _WORK_OF_A_TOMBSTONE * min(len(expired), _TOMBSTONES_A_BATCH)
-                if work >= _OFFSETS_A_STEP:
-                    work = 0
-                    yield
+                if expired := [partition for partition in part if rule(partition)]:
+                    self._remove(group, expired, self._on_expired)
+                yield len(part)
             if self._is_here(group) and group.is_(GroupState.EMPTY) and not group.offsets.has_any:
-                _Removal(self, group, (), self._on_expired).step()
-                work += _WORK_OF_A_TOMBSTONE
-            work += 1
-            if work >= _OFFSETS_A_STEP:
-                work = 0
-                yield
+                self._remove(group, (), self._on_expired)
+            yield 1
         self._is_sweeping = False
 
-    def _run(self, steps: Iterator[None]) -> None:
-        """Take the next step; what yields is continued after a pause."""
-        for _ in steps:
-            self._timers.after(0, lambda: self._run(steps))
-            return
+    def _each_group(self) -> Iterator[GroupMetadata]:
+        """All that there are now. None is held longer than needed: to free many at once takes its time too."""
+        groups = list(reversed(self._manager.current_groups))
+        while groups:
+            yield groups.pop()
+
+    def _work_through(self, steps: Iterator[int]) -> None:
+        """Take all the steps, each of which tells how much work it was, and let others have their turn between them."""
+
+        def step() -> int:
+            work = next(steps, None)
+            if work is None:
+                return 0
+            self._turns.soon(step)
+            return work
+
+        self._turns.soon(step)
+
+    def _remove(
+        self,
+        group: GroupMetadata,
+        partitions: Sequence[TopicPartition],
+        done: RemovalCallback,
+        *,
+        is_whole_group: bool = False,
+    ) -> None:
+        removal = _Removal(self._manager, self._clock, self._turns, group, partitions, done, is_whole_group)
+        self._turns.soon(removal.step)
 
     def _is_here(self, group: GroupMetadata) -> bool:
         return self._manager.get_group(group.group_id) is group and not group.is_being_removed
@@ -140,25 +151,29 @@ class _Removal:
 
     def __init__(
         self,
-        removals: Removals,
+        manager: GroupMetadataManager,
+        clock: Clock,
+        turns: Turns,
         group: GroupMetadata,
         partitions: Sequence[TopicPartition],
         done: RemovalCallback,
-        *,
-        is_whole_group: bool = False,
+        is_whole_group: bool,
     ) -> None:
-        self._manager = removals._manager
-        self._clock = removals._clock
-        self._timers = removals._timers
+        self._manager = manager
+        self._clock = clock
+        self._turns = turns
         self._group = group
         self._left = list(reversed(partitions))
         self._done: RemovalCallback | None = done
         self._is_whole_group = is_whole_group
         self._removed = 0
 
-    def step(self) -> None:
+    def step(self) -> int:
         """Write the next batch of tombstones, the last one with that of the group if the group goes too."""
         group, batch = self._group, self._next_batch()
+        if group.is_(GroupState.DEAD):
+            self._answer(ErrorCode.NOT_COORDINATOR)
+            return 0
         ends_group = not self._left and (
             self._is_whole_group or (group.is_(GroupState.EMPTY) and group.offsets.has_only(frozenset(batch)))
         )
@@ -166,7 +181,7 @@ class _Removal:
         writes_group = ends_group and group.generation_id > 0
         if not batch and not writes_group:
             self._settled(batch, ErrorCode.NONE, 0, ends_group=ends_group)
-            return
+            return 1
         records = self._manager.records.tombstones(group.group_id, batch, self._clock.now_ms(), of_group=writes_group)
         self._manager.append(
             group.partition,
@@ -174,6 +189,7 @@ class _Removal:
             lambda error, position: self._settled(batch, error, position, ends_group=ends_group),
             lambda: self._answer(ErrorCode.REQUEST_TIMED_OUT),
         )
+        return (len(batch) + 1) * _LOOKS_FOR_A_TOMBSTONE
 
     def _next_batch(self) -> list[TopicPartition]:
         """As many as fit: a batch must not be larger than a log takes."""
@@ -202,7 +218,7 @@ class _Removal:
             self._manager.forget_group(group)
             logger.info("group %s is gone in generation %d", group.group_id, group.generation_id)
         if self._left:
-            self._timers.after(0, self.step)
+            self._turns.soon(self.step)
         else:
             self._answer(ErrorCode.NONE)
 

@@ -458,10 +458,13 @@ def _encode_records(header: BatchHeader, records: Sequence[Record]) -> bytes:
         put_varlong(body, record.offset - header.base_offset)
         put_varbytes(body, record.key)
         put_varbytes(body, record.value)
-        put_varlong(body, len(record.headers))
-        for key, value in record.headers:
-            put_varbytes(body, utf8(key))
-            put_varbytes(body, value)
+        if record.headers:
+            put_varlong(body, len(record.headers))
+            for key, value in record.headers:
+                put_varbytes(body, utf8(key))
+                put_varbytes(body, value)
+        else:
+            body.append(0)
         put_varlong(out, len(body))
         out += body
     return bytes(out)

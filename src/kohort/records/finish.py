@@ -1,12 +1,11 @@
 """The end of a replay: pieces of log become the state that a coordinator would hold after loading them."""
 
-import contextlib
-import gc
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kohort.records.garbage import garbage_collector_paused
 from kohort.records.groups import Group, classic_group
 from kohort.records.kernels import Longs
 from kohort.records.modern_groups import ModernGroups
@@ -28,21 +27,9 @@ def finish(pieces: Iterable[Piece]) -> State:
     """The state at the end of whole partitions, one piece each."""
     state = State()
     for piece in pieces:
-        with _garbage_collector_paused():
+        with garbage_collector_paused():
             _Finish(piece, state).run()
     return state
-
-
-@contextlib.contextmanager
-def _garbage_collector_paused() -> Iterator[None]:
-    """A state is many small objects that all stay: looking through them again and again took half of the time."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class _Finish:

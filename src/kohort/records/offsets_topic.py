@@ -9,13 +9,14 @@ Versions written follow the inter-broker protocol version exactly as Kafka 2.6 c
 
 import re
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import total_ordering
 from typing import NamedTuple
 from uuid import UUID
 
 from kohort.records.coordinator_records import RECORD_TYPES
-from kohort.records.primitives import Malformed, Reader, Writer, string_at
+from kohort.records.primitives import Malformed, Reader, Writer, string_at, utf8
 
 NO_EXPIRE_TIMESTAMP = -1
 NO_LEADER_EPOCH = -1
@@ -23,6 +24,7 @@ NO_REBALANCE_TIMEOUT = -1
 NO_STATE_TIMESTAMP = -1
 
 _OFFSET_KEYS = (0, 1)
+_COMMON_OFFSET_KEY = 1
 _GROUP_KEY = 2
 HIGHEST_OFFSET_VALUE = 4
 _COMMON_OFFSET_VALUE = 3
@@ -32,6 +34,11 @@ OFFSET_COMMIT = "offset_commit"
 
 _NO_TOPIC_ID = UUID(int=0)
 _OFFSET_AND_EPOCH = struct.Struct(">qi")
+_VERSION_AND_LENGTH = struct.Struct(">hh")
+_LENGTH = struct.Struct(">h")
+_PARTITION = struct.Struct(">i")
+_TIMESTAMP = struct.Struct(">q")
+_COMMON_HEAD = struct.Struct(">hqih")
 
 
 class OffsetKey(NamedTuple):
@@ -40,7 +47,7 @@ class OffsetKey(NamedTuple):
     group: str
     topic: str
     partition: int
-    version: int = 1
+    version: int = _COMMON_OFFSET_KEY
 
     @property
     def kind(self) -> str:
@@ -192,6 +199,21 @@ def encode_key(key: OffsetKey | GroupKey) -> bytes:
     return writer.done()
 
 
+def encode_offset_keys(group: str, partitions: Iterable[tuple[str, int]]) -> list[bytes]:
+    """What `encode_key` makes of each, for those who need many keys of one group at a time."""
+    name = utf8(group)
+    head = _VERSION_AND_LENGTH.pack(_COMMON_OFFSET_KEY, len(name)) + name
+    heads: dict[str, bytes] = {}
+    keys = []
+    for topic, partition in partitions:
+        head_of_topic = heads.get(topic)
+        if head_of_topic is None:
+            name = utf8(topic)
+            head_of_topic = heads[topic] = head + _LENGTH.pack(len(name)) + name
+        keys.append(head_of_topic + _PARTITION.pack(partition))
+    return keys
+
+
 def decode_key(raw: bytes | None) -> Key:
     """Bytes behind the last field are passed over, as Kafka does."""
     if raw is None:
@@ -252,6 +274,10 @@ def decode_value(key: Key, raw: bytes | None) -> Value | None:
 
 def _encode_offset_value(value: OffsetCommitValue) -> bytes:
     version = value.version
+    if version == _COMMON_OFFSET_VALUE:
+        metadata = utf8(value.metadata)
+        head = _COMMON_HEAD.pack(version, value.offset, value.leader_epoch, len(metadata))
+        return head + metadata + _TIMESTAMP.pack(value.commit_timestamp)
     writer = Writer().int16(version).int64(value.offset)
     if version >= 3:
         writer.int32(value.leader_epoch)

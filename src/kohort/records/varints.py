@@ -44,6 +44,9 @@ def put_varbytes(out: bytearray, value: bytes | None) -> None:
 
 
 def put_varlong(out: bytearray, value: int) -> None:
+    if 0 <= value < 64:
+        out.append(value << 1)
+        return
     value = wrap64(value)
     raw = (value << 1 ^ value >> 63) & 0xFFFF_FFFF_FFFF_FFFF
     while raw > 0x7F:

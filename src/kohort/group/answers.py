@@ -1,0 +1,42 @@
+"""Answers that leave when the work is done.
+
+In the middle of a rebalance a group is not whole: a member is out of it but the rebalance that this means has not
+begun. Whoever were answered then and asked again at once would meet a group that cannot be. So answers are collected
+while something is done to groups and given when it is finished, in their order.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Answers:
+    """Used as a context around all that is done to groups; contexts may be nested, the outermost one counts."""
+
+    def __init__(self) -> None:
+        self._depth = 0
+        self._waiting: deque[Callable[[], None]] = deque()
+
+    def when_done(self, respond: Callable[[T], None]) -> Callable[[T], None]:
+        """A callback for those who do not know when they may give the answer."""
+        return partial(self._put, respond)
+
+    def _put(self, respond: Callable[[T], None], answer: T) -> None:
+        if self._depth:
+            self._waiting.append(partial(respond, answer))
+        else:
+            respond(answer)
+
+    def __enter__(self) -> None:
+        self._depth += 1
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._depth -= 1
+        while self._waiting and not self._depth:
+            self._waiting.popleft()()
