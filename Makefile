@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-kafka check demo bench clean
+.PHONY: help install test test-kafka check behaviours soak docs demo bench clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -16,7 +16,7 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev]'
 	touch $@
 
-test: install check ## lint, types, layers and every test
+test: install check behaviours ## lint, types, layers, documents and every test
 	$(BIN)/pytest -n 2
 
 test-kafka: install ## beside Apache Kafka itself (needs Java and Maven)
@@ -27,6 +27,17 @@ check: install     ## lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+behaviours: install ## which of Kafka's own test cases are shown by ours; are the documents fresh
+	$(BIN)/python -m docs.behaviours
+	$(BIN)/python -m docs --check
+
+docs: install      ## write the documents that are generated
+	$(BIN)/python -m docs
+
+SECONDS ?= 600
+soak: install      ## the coordinator against its model for SECONDS (600), with ever new examples
+	KOHORT_SOAK_SECONDS=$(SECONDS) $(BIN)/pytest -n 0 -s tests/group -k soak
 
 demo: install      ## a log made, dumped and replayed before your eyes
 	$(BIN)/kohort demo

@@ -1,6 +1,6 @@
 """`make bench`: every figure of this project's ground, measured in one run and told as ratios.
 
-python -m bench [--quick] [--json FILE]
+python -m bench [--quick] [--coordinator] [--json FILE]
 """
 
 import argparse
@@ -99,6 +99,42 @@ def growing(work: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
     return rows
 
 
+def coordinating() -> list[dict[str, Any]]:
+    """The coordinator alone, on a log in memory."""
+
+    def run(what: str) -> dict[str, float]:
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.coordinator", what], capture_output=True, text=True, check=True
+        )
+        return dict(json.loads(done.stdout))
+
+    commits, heartbeats = run("commits")["microseconds"], run("heartbeats")["microseconds"]
+    rebalances = {members: run(f"rebalance-{members}")["microseconds"] for members in (10, 100, 1000)}
+    groups, offsets = run("load-groups"), run("load-offsets")
+    each = ", ".join(f"{cost:.1f} µs of {members}" for members, cost in rebalances.items())
+    rows = [
+        {"what": "a commit of 10 partitions", "figure": f"{commits:.0f} µs"},
+        {"what": "a heartbeat", "figure": f"{heartbeats:.1f} µs"},
+        {"what": "a full rebalance, per member", "figure": each},
+        _ratio("... per member, of 1,000 against 10", rebalances[1000] / rebalances[10], 2, at_most=True),
+        {
+            "what": "100,000 groups of one member loaded",
+            "figure": f"{groups['seconds']:.1f} s, {groups['bytes'] / 100_000:.0f} bytes a group",
+        },
+        {
+            "what": "... with 10 offsets each",
+            "figure": f"{offsets['seconds']:.1f} s, {(offsets['bytes'] - groups['bytes']) / 1e6:.0f} bytes an offset",
+        },
+    ]
+    for what, which in (("in 100,000 groups", "expiry-many-groups"), ("in one group", "expiry-one-group")):
+        expired = run(which)
+        rows += [
+            {"what": f"a million offsets expired, {what}", "figure": f"{expired['seconds']:.1f} s"},
+            _ratio("... longest time that others wait, ms", expired["longest_ms"], 50, at_most=True),
+        ]
+    return rows
+
+
 def _ratio(what: str, ratio: float, bound: float, *, at_most: bool = False) -> dict[str, Any]:
     holds = ratio <= bound if at_most else ratio >= bound
     relation = "≤" if at_most else "≥"
@@ -114,15 +150,18 @@ def _ratio(what: str, ratio: float, bound: float, *, at_most: bool = False) -> d
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 10 million records instead of 100 million")
+    parser.add_argument("--coordinator", action="store_true", help="the coordinator only")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
-        work = Path(temporary)
-        rows += loading(work)
-        rows += recovering(work)
-        rows += memory(work)
-        rows += growing(work, (1_000_000, 10_000_000) if args.quick else (1_000_000, 10_000_000, 100_000_000))
+    rows += coordinating()
+    if not args.coordinator:
+        with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
+            work = Path(temporary)
+            rows += loading(work)
+            rows += recovering(work)
+            rows += memory(work)
+            rows += growing(work, (1_000_000, 10_000_000) if args.quick else (1_000_000, 10_000_000, 100_000_000))
     verdict = {True: "yes", False: "NO", None: ""}
     for line in table(
         ["MEASURED", "FIGURE", "MUST BE", "HOLDS"],

@@ -116,7 +116,7 @@ def commits() -> dict[str, float]:
     def run() -> float:
         answered = 0
 
-        def respond(errors: object) -> None:
+        def respond(_: object) -> None:
             nonlocal answered
             answered += 1
 
@@ -227,7 +227,10 @@ def _resident_bytes() -> int:
 
 
 def expiry(groups: int, offsets: int) -> dict[str, float]:
-    """A million expired offsets: seconds altogether, and milliseconds of the longest stretch without a pause."""
+    """A million expired offsets: seconds altogether, and milliseconds of the longest stretch without a pause.
+
+    These are of the thread's own time, for what other programs take on a busy machine says nothing of ours.
+    """
     bench = Bench()
     coordinator = bench.coordinator
     now = bench.clock.now_ms()
@@ -239,18 +242,17 @@ def expiry(groups: int, offsets: int) -> dict[str, float]:
             coordinator.manager.get_or_create_group(GroupId(f"group-{number}")), committed, lambda _: None
         )
     bench.clock.advance(8 * 24 * HOUR_MS)
-    longest, steps = 0.0, 0
     began = time.perf_counter()
+    step_began = time.thread_time()
     coordinator.cleanup_group_metadata()
-    longest = time.perf_counter() - began
+    longest = time.thread_time() - step_began
     while coordinator.manager.current_groups:
         bench.clock.advance(1)
-        step_began = time.perf_counter()
+        step_began = time.thread_time()
         coordinator.timers.run_due()
-        longest = max(longest, time.perf_counter() - step_began)
-        steps += 1
+        longest = max(longest, time.thread_time() - step_began)
     assert coordinator.snapshot()["offset-expiration-count"] == groups * offsets
-    return {"seconds": time.perf_counter() - began, "longest_ms": longest * 1000, "steps": steps}
+    return {"seconds": time.perf_counter() - began, "longest_ms": longest * 1000}
 
 
 MEASUREMENTS: dict[str, Callable[[], dict[str, float]]] = {

@@ -6,6 +6,10 @@
     Repaired: why we answer differently from Kafka 2.6.3, on purpose (goes on until a blank line)
     Python: what a race between JVM threads has become here (likewise)
 
+and one that shows which of two brokers we follow where they differ says
+
+    Chosen: 2.6.3, what that one does (and what the other does)
+
 The tests are parsed, not imported, and one that is skipped or expected to fail shows nothing.
 
 python -m docs.behaviours
@@ -52,7 +56,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Marked = ast.Module | ast.ClassDef | Function
 """What a mark of pytest can stand on."""
 NAME_LINE = re.compile(rf"({'|'.join(SUITES)}) (\S+)")
-NOTE_LINE = re.compile(r"(Repaired|Python): *(.*)")
+NOTE_LINE = re.compile(r"(Repaired|Python|Chosen): *(.*)")
 
 INTRO = """\
 # Faithful to Apache Kafka 2.6.3, with repairs
@@ -78,6 +82,10 @@ room for 4. *dyn-join*: a first join is told its member id, a second join brings
 that is let in at once. *static pair*: two static members, "leader" and "follower", joined and synced in generation 1.
 """
 
+CHOICES = """\
+Two real brokers were sent the same requests. Where they answered differently we give the older one's answer, unless the
+newer one's is plainly a repair; those stand above, or here if no test of Kafka's tells of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
@@ -102,6 +110,7 @@ class OurTest:
     names: tuple[str, ...]
     repaired: str = ""
     python: str = ""
+    chosen: str = ""
 
     def link(self) -> str:
         return f"[{self.path.removeprefix('tests/')}::{self.function}](../{self.path})"
@@ -150,7 +159,7 @@ def find_tests(root: Path = ROOT) -> list[OurTest]:
         module = ast.parse(path.read_text(encoding="utf-8"), str(path))
         for function, docstring in running_tests(module):
             test = read_docstring(path.relative_to(root).as_posix(), function, docstring)
-            if test.names or test.repaired or test.python:
+            if test.names or test.repaired or test.python or test.chosen:
                 found.append(test)
     return found
 
@@ -203,7 +212,7 @@ def keeps_from_showing(mark: ast.expr, named: dict[str, ast.expr]) -> bool:
 def read_docstring(path: str, function: str, docstring: str) -> OurTest:
     """The names and notes of one docstring; a note goes on until a blank line, a name or another note."""
     names: list[str] = []
-    notes: dict[str, list[str]] = {"Repaired": [], "Python": []}
+    notes: dict[str, list[str]] = {"Repaired": [], "Python": [], "Chosen": []}
     note: list[str] | None = None
     for line in map(str.strip, docstring.splitlines()):
         if NAME_LINE.fullmatch(line):
@@ -216,7 +225,8 @@ def read_docstring(path: str, function: str, docstring: str) -> OurTest:
             note = None
         elif note is not None:
             note.append(line)
-    return OurTest(path, function, tuple(names), " ".join(notes["Repaired"]).strip(), " ".join(notes["Python"]).strip())
+    repaired, python, chosen = (" ".join(lines).strip() for lines in notes.values())
+    return OurTest(path, function, tuple(names), repaired, python, chosen)
 
 
 def report(covered: Coverage) -> str:
@@ -253,11 +263,20 @@ def repairs(tests: list[OurTest]) -> Iterator[str]:
         yield f"- {why[0].upper()}{why[1:].rstrip('.')}. {f'Kafka: {names}. ' if names else ''}Ours: {ours}."
 
 
+def choices(tests: list[OurTest]) -> Iterator[str]:
+    """One item for each difference between the two brokers that a test shows our side of."""
+    for test in tests:
+        if test.chosen:
+            release, _, words = test.chosen.partition(", ")
+            yield f"- **{release}**: {words.rstrip('.')}. Ours: {test.link()}."
+
+
 def faithfulness(covered: Coverage) -> str:
     """The whole of `docs/faithfulness.md`."""
     suites = ", ".join(f"{short} is {name}" for short, name in SUITES.items())
     lines = [INTRO.format(summary=covered.summary(), suites=suites), "## What is repaired", ""]
     lines += list(repairs(covered.tests)) or ["Nothing."]
+    lines += ["", "## Where 2.6.3 and 4.1.0 differ", "", CHOICES, "", *choices(covered.tests)]
     for section, title in SECTIONS.items():
         rows = covered.section(section)
         lines += ["", f"## {section} {title}", "", f"{covered.fraction(rows)} covered.", ""]

@@ -151,10 +151,7 @@ def test_of_25_who_come_in_any_order_one_is_let_in(seed: int, kinds: list[str]) 
 
 
 def test_whoever_is_turned_away_does_not_keep_the_others_waiting() -> None:
-    """All others have joined, so the rebalance is over.
-
-    Repaired: Kafka 2.6.3 goes on waiting for an id that it has just turned away, until that id's session is over.
-    """
+    """All others have joined, so the rebalance is over."""
     c = Context()
     first = c.stable_group()
     ids = ids_for(c, MAX_SIZE)

@@ -204,6 +204,8 @@ class Rebalances:
             case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
                 # The leader may already be at an assignment for the old id.
                 self._prepare_rebalance(group, f"static member {instance_id} is back as {new_id}")
+            case _:
+                pass  # the group is rebalancing: the join is parked with those of the others
 
     def _store_static_member(self, group: GroupMetadata, member: MemberMetadata, leader_before: MemberId) -> None:
         """Write the new id (KAFKA-10284). If that fails, the member is again who it was in the log.
@@ -307,6 +309,7 @@ class Rebalances:
         results = [self._join_result(group, member.member_id) for member in members]
         for member in members:
             member.is_new = False
+            member.written = None
             self.schedule_next_heartbeat(group, member)
             group.add_pending_sync_member(member.member_id)
         self._delay_sync(group)

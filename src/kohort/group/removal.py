@@ -23,7 +23,7 @@ from kohort.log.names import TopicPartition
 
 logger = logging.getLogger(__name__)
 
-_TOMBSTONES_A_BATCH = 1_000
+_TOMBSTONES_A_BATCH = 500
 _KEY_BYTES_A_BATCH = 500_000
 _LOOKS_A_STEP = 1_000
 _LOOKS_FOR_A_TOMBSTONE = 10
