@@ -2,7 +2,7 @@
 
 In the middle of a rebalance a group is not whole: a member is out of it but the rebalance that this means has not
 begun. Whoever were answered then and asked again at once would meet a group that cannot be. So answers are collected
-while something is done to groups and given when it is finished, in their order.
+while something is done to groups and given when it is finished, in their order and never one inside of another.
 """
 
 from collections import deque
@@ -19,6 +19,7 @@ class Answers:
 
     def __init__(self) -> None:
         self._depth = 0
+        self._is_giving = False
         self._waiting: deque[Callable[[], None]] = deque()
 
     def when_done(self, respond: Callable[[T], None]) -> Callable[[T], None]:
@@ -26,7 +27,7 @@ class Answers:
         return partial(self._put, respond)
 
     def _put(self, respond: Callable[[T], None], answer: T) -> None:
-        if self._depth:
+        if self._depth or self._is_giving:
             self._waiting.append(partial(respond, answer))
         else:
             respond(answer)
@@ -38,5 +39,11 @@ class Answers:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._depth -= 1
-        while self._waiting and not self._depth:
-            self._waiting.popleft()()
+        if self._depth or self._is_giving:
+            return
+        self._is_giving = True
+        try:
+            while self._waiting:
+                self._waiting.popleft()()
+        finally:
+            self._is_giving = False

@@ -136,8 +136,8 @@ class GroupCoordinator:
             try:
                 with self._answers:
                     self._rebalances.join(group, request, self._answers.when_done(respond))
-            except IllegalState:
-                logger.exception("a join that cannot be, of group %s", group.group_id)
+            except IllegalState as wrong:
+                logger.error("a join of group %s that cannot be: %s", group.group_id, wrong)
                 respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
 
     def handle_sync_group(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
@@ -191,8 +191,8 @@ class GroupCoordinator:
                 for leaving in request.members:
                     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._rebalances.leave(group, leaving)
                     results.append(LeaveMemberResult(leaving.member_id, leaving.group_instance_id, error))
-        except IllegalState:
-            logger.exception("a leave that cannot be, from group %s", request.group_id)
+        except IllegalState as wrong:
+            logger.error("a leave from group %s that cannot be: %s", request.group_id, wrong)
             return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         return LeaveGroupResult(ErrorCode.NONE, tuple(results))
 

@@ -219,23 +219,32 @@ class GroupMetadataManager:
             self._timers.schedule(timer, self.config.offsets_commit_timeout_ms)
 
     def store_group(
-        self, group: GroupMetadata, assignment: Mapping[MemberId, bytes], respond: Callable[[ErrorCode], None]
+        self,
+        group: GroupMetadata,
+        assignment: Mapping[MemberId, bytes],
+        respond: Callable[[ErrorCode], None],
+        settled: Callable[[ErrorCode], None] | None = None,
     ) -> None:
-        """Write the group with this assignment; `respond` hears once how that went."""
+        """Write the group with this assignment.
+
+        `respond` hears once how that went, or that it takes too long; `settled` how it went, however long it took.
+        """
         answer = _Once(respond)
         generation_id = group.generation_id
 
-        def settled(error: ErrorCode, _: int) -> None:
+        def done(error: ErrorCode, _: int) -> None:
             if error is not ErrorCode.NONE:
                 logger.warning("group %s, generation %d was not written: %s", group.group_id, generation_id, error.name)
             answer(group_error(error))
+            if settled is not None:
+                settled(group_error(error))
 
         try:
             records = self.records.group_metadata(group, assignment, self._clock.now_ms())
         except ClientError as error:
-            settled(error.code, -1)
+            done(error.code, -1)
             return
-        self.append(group.partition, records, settled, lambda: answer(group_error(ErrorCode.REQUEST_TIMED_OUT)))
+        self.append(group.partition, records, done, lambda: answer(group_error(ErrorCode.REQUEST_TIMED_OUT)))
 
     def store_offsets(
         self,

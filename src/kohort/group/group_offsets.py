@@ -112,6 +112,12 @@ class GroupOffsets:
             )
         )
 
+    def among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
+        """Which of these have a committed offset."""
+        if partitions.isdisjoint(self._committed):
+            return []
+        return [partition for partition in self._committed if partition in partitions]
+
     def has_pending_txn_for(self, partition: TopicPartition) -> bool:
         return any(
             partition in transaction.appended or partition in transaction.in_flight

@@ -13,7 +13,7 @@ from kohort.errors import ErrorCode, IllegalState
 from kohort.group.delayed import Timer, Timers
 from kohort.group.group_metadata import DelayedJoin, GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
-from kohort.group.member_metadata import MemberMetadata
+from kohort.group.member_metadata import MemberMetadata, WrittenIdentity
 from kohort.group.metrics import GroupMetrics
 from kohort.group.requests import (
     UNKNOWN_MEMBER_ID,
@@ -214,30 +214,36 @@ class Rebalances:
         """
         identity, generation_id = member.identity, group.generation_id
 
-        def stored(error: ErrorCode) -> None:
+        def is_outdated() -> bool:
             is_in = group.members.get(member.member_id) is member
-            if not is_in or not group.is_(GroupState.STABLE) or group.generation_id != generation_id:
+            return not is_in or not group.is_(GroupState.STABLE) or group.generation_id != generation_id
+
+        def answer(error: ErrorCode) -> None:
+            if is_outdated() or member.member_id != identity.member_id:
                 return  # the parked join was answered, or will be by the rebalance
+            self.schedule_next_heartbeat(group, member)
+            member_id = identity.member_id if error is ErrorCode.NONE else UNKNOWN_MEMBER_ID
+            type_and_name = group.protocol_type, group.protocol_name
+            result = JoinGroupResult(error, member_id, generation_id, *type_and_name, leader_before)
+            group.invoke_join_callback(member, result)
+
+        def settled(error: ErrorCode) -> None:
+            if is_outdated():
+                return
             is_latest = member.member_id == identity.member_id
             if error is ErrorCode.NONE:
                 member.written = None if is_latest else identity
-            if not is_latest:
-                return
-            written, member.written = member.written, None
-            respond = group.release_join_callback(member)
-            if written is not None:
-                group.update_member(
-                    member, written.protocols, written.rebalance_timeout_ms, written.session_timeout_ms, None
-                )
-                group.replace_group_instance(member.member_id, written.member_id, member.group_instance_id)
-            self.schedule_next_heartbeat(group, member)
-            if respond is not None:
-                member_id = identity.member_id if error is ErrorCode.NONE else UNKNOWN_MEMBER_ID
-                type_and_name = group.protocol_type, group.protocol_name
-                respond(JoinGroupResult(error, member_id, generation_id, *type_and_name, leader_before))
+            elif is_latest and member.written is not None:
+                written, member.written = member.written, None
+                self._take_back(group, member, written)
 
         assignment = {other.member_id: other.assignment for other in group.members.values()}
-        self._manager.store_group(group, assignment, stored)
+        self._manager.store_group(group, assignment, answer, settled)
+
+    def _take_back(self, group: GroupMetadata, member: MemberMetadata, written: WrittenIdentity) -> None:
+        group.update_member(member, written.protocols, written.rebalance_timeout_ms, written.session_timeout_ms, None)
+        group.replace_group_instance(member.member_id, written.member_id, member.group_instance_id)
+        self.schedule_next_heartbeat(group, member)
 
     # The rebalance
 

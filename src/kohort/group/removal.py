@@ -8,7 +8,7 @@ However much goes, it goes in small steps with pauses between them, in which the
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from kohort.clock import Clock
@@ -20,6 +20,7 @@ from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import commit_error
 from kohort.group.states import GroupState
 from kohort.log.names import TopicPartition
+from kohort.records.state import Committed
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,9 @@ _KEY_BYTES_A_BATCH = 500_000
 _LOOKS_A_STEP = 1_000
 _LOOKS_FOR_A_TOMBSTONE = 10
 """To write one costs about as much as to look at so many offsets."""
+
+Wanted = Callable[[TopicPartition], bool]
+"""Whether an offset is still to go when its turn comes."""
 
 RemovalCallback = Callable[[ErrorCode, int], None]
 """Told how it went and how many offsets are gone."""
@@ -50,27 +54,36 @@ class Removals:
     def delete_group(self, group: GroupMetadata, done: RemovalCallback) -> None:
         """An Empty group with all that it has. Whoever asks for it from now on is told to come back later."""
         group.is_being_removed = True
-        self._remove(group, group.offsets.partitions(), done, is_whole_group=True)
+        removal = self._removal(group, group.offsets.partitions(), done, is_whole_group=True)
+        self._turns.soon(removal.step)
 
     def delete_offsets(self, group: GroupMetadata, partitions: Sequence[TopicPartition], done: RemovalCallback) -> None:
-        """Those of these that the group has, committed or pending."""
+        """Those of these that the group has, committed or pending. All at once: a commit that comes later must stay."""
         offsets = group.offsets
         known = [
             partition
             for partition in dict.fromkeys(partitions)
             if offsets.get(partition) is not None or offsets.has_pending_for(partition)
         ]
-        self._remove(group, known, done)
+        batches = list(_batches(group, known)) or [[]]
+        waiting, worst, gone = len(batches), ErrorCode.NONE, 0
+
+        def batch_done(error: ErrorCode, removed: int) -> None:
+            nonlocal waiting, worst, gone
+            waiting, worst, gone = waiting - 1, worst or error, gone + removed
+            if not waiting:
+                done(worst, gone)
+
+        for batch in batches:
+            self._removal(group, batch, batch_done).step()
 
     def delete_partitions(self, partitions: Sequence[TopicPartition]) -> None:
-        """Their topic is gone, so whatever any group has committed for them goes too."""
-        self._work_through(self._delete_from_all_groups(partitions))
-
-    def _delete_from_all_groups(self, partitions: Sequence[TopicPartition]) -> Iterator[int]:
-        for group in self._each_group():
-            if self._is_here(group):
-                self.delete_offsets(group, partitions, _note_leftovers)
-            yield len(partitions)
+        """Their topic is gone, so whatever any group has committed for them by now goes too."""
+        deleted = frozenset(partitions)
+        for group in self._manager.current_groups:
+            found = {partition: group.offsets.committed(partition) for partition in group.offsets.among(deleted)}
+            if found or (group.is_(GroupState.EMPTY) and not group.offsets.has_any):
+                self._turns.soon(self._removal(group, list(found), _note_leftovers, _unchanged(group, found)).step)
 
     # Expired
 
@@ -101,10 +114,11 @@ class Removals:
                 if rule is None or not self._is_here(group):
                     break
                 if expired := [partition for partition in part if rule(partition)]:
-                    self._remove(group, expired, self._on_expired)
+                    removal = self._removal(group, expired, self._on_expired, self._still_expired(group))
+                    self._turns.soon(removal.step)
                 yield len(part)
             if self._is_here(group) and group.is_(GroupState.EMPTY) and not group.offsets.has_any:
-                self._remove(group, (), self._on_expired)
+                self._turns.soon(self._removal(group, (), self._on_expired).step)
             yield 1
         self._is_sweeping = False
 
@@ -126,16 +140,25 @@ class Removals:
 
         self._turns.soon(step)
 
-    def _remove(
+    def _still_expired(self, group: GroupMetadata) -> Wanted:
+        """Asked when the tombstones are written: what was committed since it was found must stay."""
+
+        def has_expired(partition: TopicPartition) -> bool:
+            rule = group.expiry_rule(self._clock.now_ms(), self._manager.config.offsets_retention_ms)
+            return rule is not None and rule(partition)
+
+        return has_expired
+
+    def _removal(
         self,
         group: GroupMetadata,
         partitions: Sequence[TopicPartition],
         done: RemovalCallback,
+        is_wanted: Wanted | None = None,
         *,
         is_whole_group: bool = False,
-    ) -> None:
-        removal = _Removal(self._manager, self._clock, self._turns, group, partitions, done, is_whole_group)
-        self._turns.soon(removal.step)
+    ) -> "_Removal":
+        return _Removal(self._manager, self._clock, self._turns, group, partitions, done, is_wanted, is_whole_group)
 
     def _is_here(self, group: GroupMetadata) -> bool:
         return self._manager.get_group(group.group_id) is group and not group.is_being_removed
@@ -157,31 +180,37 @@ class _Removal:
         group: GroupMetadata,
         partitions: Sequence[TopicPartition],
         done: RemovalCallback,
+        is_wanted: Wanted | None,
         is_whole_group: bool,
     ) -> None:
         self._manager = manager
         self._clock = clock
         self._turns = turns
         self._group = group
-        self._left = list(reversed(partitions))
+        self._batches = _batches(group, partitions)
+        self._next = next(self._batches, [])
+        self._is_wanted = is_wanted
         self._done: RemovalCallback | None = done
         self._is_whole_group = is_whole_group
         self._removed = 0
 
     def step(self) -> int:
         """Write the next batch of tombstones, the last one with that of the group if the group goes too."""
-        group, batch = self._group, self._next_batch()
+        group, batch, following = self._group, self._next, next(self._batches, None)
+        if self._is_wanted is not None:
+            batch = [partition for partition in batch if self._is_wanted(partition)]
         if group.is_(GroupState.DEAD):
             self._answer(ErrorCode.NOT_COORDINATOR)
             return 0
-        ends_group = not self._left and (
+        ends_group = following is None and (
             self._is_whole_group or (group.is_(GroupState.EMPTY) and group.offsets.has_only(frozenset(batch)))
         )
+        self._next = following or []
         group.is_being_removed = group.is_being_removed or ends_group
         writes_group = ends_group and group.generation_id > 0
         if not batch and not writes_group:
             self._settled(batch, ErrorCode.NONE, 0, ends_group=ends_group)
-            return 1
+            return _LOOKS_FOR_A_TOMBSTONE
         records = self._manager.records.tombstones(group.group_id, batch, self._clock.now_ms(), of_group=writes_group)
         self._manager.append(
             group.partition,
@@ -190,17 +219,6 @@ class _Removal:
             lambda: self._answer(ErrorCode.REQUEST_TIMED_OUT),
         )
         return (len(batch) + 1) * _LOOKS_FOR_A_TOMBSTONE
-
-    def _next_batch(self) -> list[TopicPartition]:
-        """As many as fit: a batch must not be larger than a log takes."""
-        batch: list[TopicPartition] = []
-        size = 0
-        key_size = 3 * len(self._group.group_id) + 20
-        while self._left and len(batch) < _TOMBSTONES_A_BATCH and size < _KEY_BYTES_A_BATCH:
-            partition = self._left.pop()
-            batch.append(partition)
-            size += key_size + 3 * len(partition.topic)
-        return batch
 
     def _settled(self, batch: list[TopicPartition], error: ErrorCode, position: int, *, ends_group: bool) -> None:
         group = self._group
@@ -217,7 +235,7 @@ class _Removal:
             group.transition_to(GroupState.DEAD)
             self._manager.forget_group(group)
             logger.info("group %s is gone in generation %d", group.group_id, group.generation_id)
-        if self._left:
+        if self._next:
             self._turns.soon(self.step)
         else:
             self._answer(ErrorCode.NONE)
@@ -231,3 +249,23 @@ class _Removal:
 def _note_leftovers(error: ErrorCode, _: int) -> None:
     if error is not ErrorCode.NONE:
         logger.warning("offsets of deleted partitions stay until they expire: %s", error.name)
+
+
+def _batches(group: GroupMetadata, partitions: Sequence[TopicPartition]) -> Iterator[list[TopicPartition]]:
+    """As many as fit: a batch must not be larger than a log takes."""
+    batch: list[TopicPartition] = []
+    size = 0
+    for partition in partitions:
+        batch.append(partition)
+        size += 3 * (len(group.group_id) + len(partition.topic)) + 20
+        if len(batch) == _TOMBSTONES_A_BATCH or size >= _KEY_BYTES_A_BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _unchanged(group: GroupMetadata, found: Mapping[TopicPartition, Committed | None]) -> Wanted:
+    """What was committed since, or is on its way, must stay."""
+    offsets = group.offsets
+    return lambda partition: offsets.committed(partition) is found[partition] and not offsets.has_pending_for(partition)

@@ -40,7 +40,7 @@ class _Finish:
         self._state = state
         self._modern = ModernGroups()
         self._group_gone: dict[str, int] = {}
-        self._groups_with_offsets: set[str] = set()
+        self._groups_with_offsets: dict[str, None] = {}
 
     def run(self) -> None:
         piece, state = self._piece, self._state
@@ -76,7 +76,7 @@ class _Finish:
         partitions = list(map(GroupTopicPartition._make, piece.keys.plain_offsets(keys)))
         committed = map(Committed._make, zip(piece.best[keys].tolist(), values.decoded(values.plain), strict=True))
         self._state.offsets.update(zip(partitions, committed, strict=True))
-        self._groups_with_offsets.update(partition.group for partition in partitions)
+        self._groups_with_offsets.update(dict.fromkeys(partition.group for partition in partitions))
         plain_keys[plain_keys] = values.plain
         return plain_keys
 
@@ -85,7 +85,7 @@ class _Finish:
         value = decode_value(key, raw)
         if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
             self._state.offsets[_partition_of(key)] = Committed(position, value)
-            self._groups_with_offsets.add(key.group)
+            self._groups_with_offsets[key.group] = None
         elif isinstance(key, GroupKey) and isinstance(value, GroupMetadataValue):
             self._state.groups[key.group] = classic_group(value)
         elif isinstance(key, CoordinatorKey) and isinstance(value, CoordinatorValue):
@@ -99,7 +99,7 @@ class _Finish:
         if isinstance(key, OffsetKey) and isinstance(value, OffsetCommitValue):
             committed = Committed(put.position, value)
             self._state.pending.setdefault(producer_id, {})[_partition_of(key)] = committed
-            self._groups_with_offsets.add(key.group)
+            self._groups_with_offsets[key.group] = None
         elif isinstance(value, UnknownValue):
             self._state.unreadable.append((key, value))
 
