@@ -23,6 +23,7 @@ from kohort.group.group_metadata_manager import GroupMetadataManager
 from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import OffsetsLog
 from kohort.group.rebalance import Rebalances
+from kohort.group.records import is_writable
 from kohort.group.removal import Removals
 from kohort.group.requests import (
     UNKNOWN_MEMBER_ID,
@@ -362,7 +363,7 @@ class GroupCoordinator:
 
     def _status(self, group_id: GroupId | None, *, may_be_empty: bool) -> ErrorCode:
         """Whether the group may be asked for here and now. Only what stores offsets or looks at them takes "" as id."""
-        if group_id is None or (not group_id and not may_be_empty):
+        if group_id is None or (not group_id and not may_be_empty) or not is_writable(group_id):
             return ErrorCode.INVALID_GROUP_ID
         if not self._is_active:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE

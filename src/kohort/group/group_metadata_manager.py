@@ -19,7 +19,7 @@ from kohort.group.loading import loaded_groups
 from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import AppendCallback, OffsetsLog, commit_error, group_error
 from kohort.group.placement import partition_for
-from kohort.group.records import GroupRecords
+from kohort.group.records import GroupRecords, is_writable
 from kohort.group.requests import CommitCallback, GroupId, MemberId, Offsets, PartitionData
 from kohort.group.states import GroupState
 from kohort.log.names import TopicPartition
@@ -28,8 +28,6 @@ from kohort.records.garbage import garbage_collector_paused
 from kohort.records.state import State
 
 logger = logging.getLogger(__name__)
-
-_LONGEST_STRING = 0x7FFF
 
 
 @dataclass(slots=True)
@@ -324,10 +322,9 @@ class GroupMetadataManager:
     def _is_metadata_short(self, metadata: str) -> bool:
         """Counted in UTF-16 units, as Java counts; and it must fit into a record."""
         limit = self.config.offset_metadata_max_bytes
-        if 3 * len(metadata) <= min(limit, _LONGEST_STRING):
-            return True
-        units = len(metadata) + sum(character > "\uffff" for character in metadata)
-        return units <= limit and len(metadata.encode("utf-8", "replace")) <= _LONGEST_STRING
+        if 2 * len(metadata) > limit and len(metadata) + sum(character > "\uffff" for character in metadata) > limit:
+            return False
+        return is_writable(metadata)
 
     # Reading
 

@@ -113,10 +113,20 @@ class GroupOffsets:
         )
 
     def among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
-        """Which of these have a committed offset."""
-        if partitions.isdisjoint(self._committed):
+        """Which of these have an offset, committed or pending."""
+        has_pending = bool(self._in_flight or self._transactions)
+        if not has_pending and partitions.isdisjoint(self._committed):
             return []
-        return [partition for partition in self._committed if partition in partitions]
+        return [partition for partition in self.partitions() if partition in partitions]
+
+    def traces(self, partition: TopicPartition) -> tuple[object, ...]:
+        """All that is known of a partition; the same as before if nobody has committed to it since."""
+        pending = tuple(
+            (producer_id, transaction.appended.get(partition), transaction.in_flight.get(partition))
+            for producer_id, transaction in self._transactions.items()
+            if partition in transaction.appended or partition in transaction.in_flight
+        )
+        return self._committed.get(partition), self._in_flight.get(partition), pending
 
     def has_pending_txn_for(self, partition: TopicPartition) -> bool:
         return any(

@@ -15,6 +15,7 @@ from kohort.group.group_metadata import DelayedJoin, GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
 from kohort.group.member_metadata import MemberMetadata, WrittenIdentity
 from kohort.group.metrics import GroupMetrics
+from kohort.group.records import is_writable
 from kohort.group.requests import (
     UNKNOWN_MEMBER_ID,
     GenerationId,
@@ -33,8 +34,6 @@ logger = logging.getLogger(__name__)
 
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 """How long a new member's first join may be parked: it has no id yet, so it cannot send heartbeats."""
-
-_LONGEST_STRING = 0x7FFF
 
 
 class Rebalances:
@@ -108,8 +107,7 @@ class Rebalances:
         """Named after the instance or the client, so that people recognise it; None if that cannot be written."""
         owner = request.client_id if request.group_instance_id is None else request.group_instance_id
         member_id = self._new_uuid() if owner is None else f"{owner}-{self._new_uuid()}"
-        is_writable = len(member_id.encode("utf-8", "replace")) <= _LONGEST_STRING
-        return MemberId(member_id) if is_writable else None
+        return MemberId(member_id) if is_writable(member_id) else None
 
     def _join_known(self, group: GroupMetadata, request: JoinGroupRequest, respond: JoinCallback) -> None:
         """With an id: it was handed out to a newcomer, or it is a member's."""

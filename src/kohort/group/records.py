@@ -28,6 +28,14 @@ from kohort.records.offsets_topic import (
     group_value_version,
     offset_value_version,
 )
+from kohort.records.primitives import utf8
+
+_LONGEST_STRING = 0x7FFF
+
+
+def is_writable(text: str) -> bool:
+    """Whether a string fits into a record: its length in bytes is written in 16 bits."""
+    return 4 * len(text) <= _LONGEST_STRING or len(utf8(text)) <= _LONGEST_STRING
 
 
 class GroupRecords:

@@ -20,7 +20,6 @@ from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import commit_error
 from kohort.group.states import GroupState
 from kohort.log.names import TopicPartition
-from kohort.records.state import Committed
 
 logger = logging.getLogger(__name__)
 
@@ -81,7 +80,7 @@ class Removals:
         """Their topic is gone, so whatever any group has committed for them by now goes too."""
         deleted = frozenset(partitions)
         for group in self._manager.current_groups:
-            found = {partition: group.offsets.committed(partition) for partition in group.offsets.among(deleted)}
+            found = {partition: group.offsets.traces(partition) for partition in group.offsets.among(deleted)}
             if found or (group.is_(GroupState.EMPTY) and not group.offsets.has_any):
                 self._turns.soon(self._removal(group, list(found), _note_leftovers, _unchanged(group, found)).step)
 
@@ -192,6 +191,7 @@ class _Removal:
         self._is_wanted = is_wanted
         self._done: RemovalCallback | None = done
         self._is_whole_group = is_whole_group
+        self._claims_group = is_whole_group
         self._removed = 0
 
     def step(self) -> int:
@@ -202,11 +202,10 @@ class _Removal:
         if group.is_(GroupState.DEAD):
             self._answer(ErrorCode.NOT_COORDINATOR)
             return 0
-        ends_group = following is None and (
-            self._is_whole_group or (group.is_(GroupState.EMPTY) and group.offsets.has_only(frozenset(batch)))
-        )
+        ends_group = following is None and (self._is_whole_group or self._takes_the_last(batch))
         self._next = following or []
-        group.is_being_removed = group.is_being_removed or ends_group
+        if ends_group:
+            self._claims_group = group.is_being_removed = True
         writes_group = ends_group and group.generation_id > 0
         if not batch and not writes_group:
             self._settled(batch, ErrorCode.NONE, 0, ends_group=ends_group)
@@ -220,6 +219,12 @@ class _Removal:
         )
         return (len(batch) + 1) * _LOOKS_FOR_A_TOMBSTONE
 
+    def _takes_the_last(self, batch: list[TopicPartition]) -> bool:
+        """Whether an Empty group would have nothing left, and nobody else is about to end it."""
+        group = self._group
+        is_free = group.is_(GroupState.EMPTY) and not group.is_being_removed
+        return is_free and group.offsets.has_only(frozenset(batch))
+
     def _settled(self, batch: list[TopicPartition], error: ErrorCode, position: int, *, ends_group: bool) -> None:
         group = self._group
         if group.is_(GroupState.DEAD):
@@ -227,7 +232,8 @@ class _Removal:
             return
         if error is not ErrorCode.NONE:
             logger.warning("%d tombstones of group %s were not written: %s", len(batch), group.group_id, error.name)
-            group.is_being_removed = False
+            if self._claims_group:
+                group.is_being_removed = False
             self._answer(commit_error(error))
             return
         self._removed += group.offsets.remove(batch, position)
@@ -265,7 +271,6 @@ def _batches(group: GroupMetadata, partitions: Sequence[TopicPartition]) -> Iter
         yield batch
 
 
-def _unchanged(group: GroupMetadata, found: Mapping[TopicPartition, Committed | None]) -> Wanted:
-    """What was committed since, or is on its way, must stay."""
-    offsets = group.offsets
-    return lambda partition: offsets.committed(partition) is found[partition] and not offsets.has_pending_for(partition)
+def _unchanged(group: GroupMetadata, found: Mapping[TopicPartition, object]) -> Wanted:
+    """What was committed since it was found must stay."""
+    return lambda partition: group.offsets.traces(partition) == found[partition]
