@@ -213,16 +213,16 @@ def test_a_timer_that_fails_does_not_hold_up_the_others_for_good() -> None:
 
 def test_nothing_is_due_before_the_next_deadline_has_passed() -> None:
     bench = Bench()
-    assert bench.timers.next_deadline_ms() is None
+    assert bench.timers.next_due_ms() is None
     bench.after(200, "late")
     timer = bench.after(100, "early")
-    assert bench.timers.next_deadline_ms() == 100
+    assert bench.timers.next_due_ms() == 101
     bench.timers.schedule(timer, 300)
-    assert bench.timers.next_deadline_ms() <= 200
+    assert bench.timers.next_due_ms() <= 201
     bench.timers.schedule(timer, 50)
-    assert bench.timers.next_deadline_ms() == 50
+    assert bench.timers.next_due_ms() == 51
     bench.sleep(201)
-    assert bench.timers.next_deadline_ms() is None
+    assert bench.timers.next_due_ms() is None
 
 
 @pytest.mark.parametrize("years", [10, -10])

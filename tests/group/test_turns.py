@@ -34,7 +34,7 @@ def test_a_bit_of_work_is_done_at_once() -> None:
     bench = Bench()
     bench.soon("it", 1)
     assert bench.done == ["it"]
-    assert bench.timers.next_deadline_ms() is None
+    assert bench.timers.next_due_ms() is None
 
 
 def test_what_is_too_much_for_a_turn_waits_until_the_clock_has_moved() -> None:

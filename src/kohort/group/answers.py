@@ -43,7 +43,14 @@ class Answers:
             return
         self._is_giving = True
         try:
+            self._give_all()
+        finally:
+            self._is_giving = False
+
+    def _give_all(self) -> None:
+        try:
             while self._waiting:
                 self._waiting.popleft()()
         finally:
-            self._is_giving = False
+            if self._waiting:
+                self._give_all()  # one of them failed: that is no reason for the others to go without theirs

@@ -17,14 +17,15 @@ from kohort.clock import Clock
 from kohort.config import GroupConfig
 from kohort.errors import ErrorCode, IllegalState
 from kohort.group.answers import Answers
-from kohort.group.delayed import Timers
+from kohort.group.delayed import Timers, Turns
+from kohort.group.expiry import Expiry
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
 from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import OffsetsLog
 from kohort.group.rebalance import Rebalances
 from kohort.group.records import is_writable
-from kohort.group.removal import Removals
+from kohort.group.removal import LOOKS_FOR_A_TOMBSTONE, TOMBSTONES_A_BATCH, Removals
 from kohort.group.requests import (
     UNKNOWN_MEMBER_ID,
     CommitCallback,
@@ -71,23 +72,27 @@ class GroupCoordinator:
         self.metrics = GroupMetrics(clock)
         self.manager = GroupMetadataManager(config, clock, self.timers, self._answers, log, self.metrics)
         self._rebalances = Rebalances(config, self.timers, self.manager, self.metrics, new_uuid)
-        self._removals = Removals(self.manager, clock, self.timers, self.metrics)
+        self._turns = Turns(clock, self.timers, work_a_turn=TOMBSTONES_A_BATCH * LOOKS_FOR_A_TOMBSTONE)
+        self._removals = Removals(self.manager, clock, self._turns, self.metrics)
+        self._expiry = Expiry(config, clock, self.timers, self._turns, self.manager, self._removals)
         self._is_active = False
 
     # Life
 
     def startup(self, *, enable_metadata_expiration: bool = True) -> None:
         if enable_metadata_expiration:
-            self._removals.start()
+            self._expiry.start()
         self._is_active = True
 
     def shutdown(self) -> None:
-        """Whoever waits gets an answer now; all who come later are turned away."""
+        """Whoever is parked gets an answer now, all who come later are turned away; what is being written is answered
+        by the log."""
         self._is_active = False
-        self._removals.stop()
+        self._expiry.stop()
         with self._answers:
             for partition in self.manager.partitions:
                 self.manager.unload(partition, None, self._unloaded_with(ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            self._turns.finish()
 
     def on_election(self, partition: int, epoch: int) -> None:
         """This broker leads a partition of the offsets topic now: load it, and serve its groups then."""
@@ -108,7 +113,8 @@ class GroupCoordinator:
 
     def cleanup_group_metadata(self) -> None:
         """Remove what has expired; otherwise done every `offsets.retention.check.interval.ms`."""
-        self._removals.cleanup_group_metadata()
+        with self._answers:
+            self._expiry.cleanup_group_metadata()
 
     def snapshot(self) -> dict[str, float]:
         """Every metric, by its Kafka name."""
@@ -134,12 +140,13 @@ class GroupCoordinator:
         elif group.is_being_removed:
             respond(JoinGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
         else:
-            try:
-                with self._answers:
-                    self._rebalances.join(group, request, self._answers.when_done(respond))
-            except IllegalState as wrong:
-                logger.error("a join of group %s that cannot be: %s", group.group_id, wrong)
-                respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
+            respond = self._answers.when_done(respond)
+            with self._answers:
+                try:
+                    self._rebalances.join(group, request, respond)
+                except IllegalState as wrong:
+                    logger.error("a join of group %s that cannot be: %s", group.group_id, wrong)
+                    respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
 
     def handle_sync_group(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
         error = self._status(request.group_id, may_be_empty=False)
@@ -187,44 +194,42 @@ class GroupCoordinator:
         if group is not None and group.is_(GroupState.DEAD):
             return LeaveGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE)
         results = []
-        try:
-            with self._answers:
+        with self._answers:
+            try:
                 for leaving in request.members:
                     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._rebalances.leave(group, leaving)
                     results.append(LeaveMemberResult(leaving.member_id, leaving.group_instance_id, error))
-        except IllegalState as wrong:
-            logger.error("a leave from group %s that cannot be: %s", request.group_id, wrong)
-            return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
+            except IllegalState as wrong:
+                logger.error("a leave from group %s that cannot be: %s", request.group_id, wrong)
+                return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         return LeaveGroupResult(ErrorCode.NONE, tuple(results))
 
     # Offsets
 
     def handle_commit_offsets(self, request: OffsetCommitRequest, respond: CommitCallback) -> None:
         error = self._status(request.group_id, may_be_empty=True)
-        group = None
         if error is ErrorCode.NONE:
-            group = self.manager.get_group(request.group_id)
-            if group is None and request.generation_id >= 0:
-                error = ErrorCode.ILLEGAL_GENERATION  # of a group that is no more
-            elif group is None:
-                group = self.manager.get_or_create_group(request.group_id)
-            else:
-                error = self._commit_error(group, request)
-        if group is None or error is not ErrorCode.NONE:
+            error = self._refusal(self.manager.get_group(request.group_id), request)
+        if error is not ErrorCode.NONE:
             respond(dict.fromkeys(request.offsets, error))
             return
+        group = self.manager.get_or_create_group(request.group_id)
         member = group.members.get(request.member_id)
         if member is not None:
             self._rebalances.schedule_next_heartbeat(group, member)
-        self.manager.store_offsets(group, request.offsets, respond)
+        with self._answers:
+            self.manager.store_offsets(group, request.offsets, self._answers.when_done(respond))
 
-    def _commit_error(self, group: GroupMetadata, request: OffsetCommitRequest) -> ErrorCode:
+    def _refusal(self, group: GroupMetadata | None, request: OffsetCommitRequest) -> ErrorCode:
+        """Why a commit is not taken. A group that only keeps its offsets here has no members and no generation."""
+        if group is None:
+            return ErrorCode.ILLEGAL_GENERATION if request.generation_id >= 0 else ErrorCode.NONE
         if group.is_(GroupState.DEAD) or group.is_being_removed:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         if group.is_static_member_fenced(request.member_id, request.group_instance_id):
             return ErrorCode.FENCED_INSTANCE_ID
         if request.generation_id < 0 and group.is_(GroupState.EMPTY):
-            return ErrorCode.NONE  # the group only keeps its offsets here
+            return ErrorCode.NONE
         if request.member_id not in group.members:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if request.generation_id != group.generation_id:
@@ -236,20 +241,20 @@ class GroupCoordinator:
     def handle_txn_commit_offsets(self, request: TxnOffsetCommitRequest, respond: CommitCallback) -> None:
         error = self._status(request.group_id, may_be_empty=False)
         if error is ErrorCode.NONE:
-            group = self.manager.get_or_create_group(request.group_id)
-            error = self._txn_commit_error(group, request)
+            error = self._txn_refusal(self.manager.get_or_create_group(request.group_id), request)
         if error is not ErrorCode.NONE:
             respond(dict.fromkeys(request.offsets, error))
             return
-        self.manager.store_offsets(
-            group,
-            request.offsets,
-            respond,
-            producer_id=request.producer_id,
-            producer_epoch=request.producer_epoch,
-        )
+        with self._answers:
+            self.manager.store_offsets(
+                self.manager.get_or_create_group(request.group_id),
+                request.offsets,
+                self._answers.when_done(respond),
+                producer_id=request.producer_id,
+                producer_epoch=request.producer_epoch,
+            )
 
-    def _txn_commit_error(self, group: GroupMetadata, request: TxnOffsetCommitRequest) -> ErrorCode:
+    def _txn_refusal(self, group: GroupMetadata, request: TxnOffsetCommitRequest) -> ErrorCode:
         """Member and generation are checked only if they are given (KIP-447)."""
         if group.is_(GroupState.DEAD) or group.is_being_removed:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -301,7 +306,7 @@ class GroupCoordinator:
                 going.append(group)
         waiting = len(going)
 
-        def deleted(group: GroupMetadata, error: ErrorCode, _: int) -> None:
+        def deleted(group: GroupMetadata, error: ErrorCode) -> None:
             nonlocal waiting
             errors[group.group_id] = error
             waiting -= 1
@@ -310,8 +315,11 @@ class GroupCoordinator:
 
         if not going:
             respond(errors)
-        for group in going:
-            self._removals.delete_group(group, partial(deleted, group))
+            return
+        respond = self._answers.when_done(respond)
+        with self._answers:
+            for group in going:
+                self._removals.delete_group(group, partial(deleted, group))
 
     def _deletable(self, group_id: GroupId | None) -> tuple[ErrorCode, GroupMetadata | None]:
         error = self._status(group_id, may_be_empty=True)
@@ -347,19 +355,22 @@ class GroupCoordinator:
         if not group.is_(GroupState.EMPTY):
             in_use = {partition for partition in partitions if group.is_subscribed_to_topic(partition.topic)}
 
-        def deleted(error: ErrorCode, removed: int) -> None:
-            self.metrics.offset_deletions.record(removed)
-            refused = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
-            respond(ErrorCode.NONE, {partition: refused if partition in in_use else error for partition in partitions})
+        give = self._answers.when_done(partial(respond, ErrorCode.NONE))
 
-        if going := [partition for partition in partitions if partition not in in_use]:
-            self._removals.delete_offsets(group, going, deleted)
-        else:
-            deleted(ErrorCode.NONE, 0)
+        def deleted(error: ErrorCode) -> None:
+            refused = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC
+            give({partition: refused if partition in in_use else error for partition in partitions})
+
+        with self._answers:
+            if going := [partition for partition in partitions if partition not in in_use]:
+                self._removals.delete_offsets(group, going, deleted)
+            else:
+                deleted(ErrorCode.NONE)
 
     def handle_deleted_partitions(self, partitions: Sequence[TopicPartition]) -> None:
         """Their topic was deleted: so are the offsets of all groups for them."""
-        self._removals.delete_partitions(partitions)
+        with self._answers:
+            self._removals.delete_partitions(partitions)
 
     def _status(self, group_id: GroupId | None, *, may_be_empty: bool) -> ErrorCode:
         """Whether the group may be asked for here and now. Only what stores offsets or looks at them takes "" as id."""

@@ -1,6 +1,6 @@
 """Things that will happen unless something else happens first.
 
-`Timers` is Kafka's purgatory without threads: whoever drives the coordinator asks for `next_deadline_ms` and calls
+`Timers` is Kafka's purgatory without threads: whoever drives the coordinator asks for `next_due_ms` and calls
 `run_due` then. Most timers never fire, they are put off again and again (every heartbeat does that), so putting off
 only notes the new deadline; the entry in the heap moves when its old one is reached.
 
@@ -41,6 +41,15 @@ class Timer:
         """It will not fire, unless it is scheduled again."""
         self.deadline_ms = None
 
+    def discard(self) -> None:
+        """It will never fire again, and keeps nothing alive while it waits to be swept out."""
+        self.cancel()
+        self._action, self._arguments = _nothing, ()
+
+
+def _nothing() -> None:
+    """What a discarded timer would do."""
+
 
 class Timers:
     """All timers of one coordinator, on the clock's hand that never jumps."""
@@ -65,9 +74,9 @@ class Timers:
         if timer._entry_ms is None or deadline < timer._entry_ms:
             self._push(timer, deadline)
 
-    def next_deadline_ms(self) -> int | None:
-        """On the clock's monotonic hand: nothing is due before this moment has passed. It may be early, never late."""
-        return self._heap[0][0] if self._heap else None
+    def next_due_ms(self) -> int | None:
+        """When to call `run_due`, on the clock's monotonic hand: nothing is due before. It may be early, never late."""
+        return self._heap[0][0] + 1 if self._heap else None
 
     def run_due(self) -> int:
         """Fire what is due, in the order of the deadlines, and tell how many fired.
@@ -131,6 +140,11 @@ class Turns:
         self._waiting.append(bit)
         if not self._is_running and self._pause.is_idle:
             self._run()
+
+    def finish(self) -> None:
+        """Do all that waits, at once: nobody will have another turn."""
+        while self._waiting:
+            self._waiting.popleft()()
 
     def _run(self) -> None:
         now = self._clock.monotonic_ms()

@@ -6,7 +6,7 @@ answers are given here, because they must be given whenever their member changes
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from kohort.clock import Clock
 from kohort.errors import ErrorCode, IllegalState
@@ -14,6 +14,7 @@ from kohort.group.delayed import Timer
 from kohort.group.group_offsets import GroupOffsets
 from kohort.group.member_metadata import MemberMetadata
 from kohort.group.requests import (
+    UNKNOWN_MEMBER_ID,
     GenerationId,
     GroupId,
     GroupOverview,
@@ -27,9 +28,7 @@ from kohort.group.requests import (
     SyncGroupResult,
 )
 from kohort.group.states import VALID_PREVIOUS_STATES, GroupState
-from kohort.log.names import TopicPartition
 from kohort.records.consumer_protocol import decode_topics
-from kohort.records.offsets_topic import NO_EXPIRE_TIMESTAMP
 from kohort.records.primitives import Malformed
 
 CONSUMER_PROTOCOL_TYPE = "consumer"
@@ -63,7 +62,6 @@ class GroupMetadata:
         "delayed_sync",
         "generation_id",
         "group_id",
-        "is_being_removed",
         "is_storing_assignment",
         "leader_id",
         "members",
@@ -73,6 +71,7 @@ class GroupMetadata:
         "pending_members",
         "protocol_name",
         "protocol_type",
+        "removed_by",
         "static_members",
         "subscribed_topics",
     )
@@ -100,13 +99,17 @@ class GroupMetadata:
         self.delayed_join: DelayedJoin | None = None
         self.delayed_sync: Timer | None = None
         self.offsets = GroupOffsets()
-        self.is_being_removed = False
-        """Its tombstone is on the way to the log; until it is there nobody may touch the group."""
+        self.removed_by: object | None = None
+        """Who has a tombstone of it on the way to the log; until it is there nobody else may touch the group."""
         self.is_storing_assignment = False
         """The leader's assignment of this generation is on the way to the log."""
         self._awaiting_join = 0
         self._pending_sync: dict[MemberId, None] = {}
         self._protocol_votes: dict[str, int] = {}
+
+    @property
+    def is_being_removed(self) -> bool:
+        return self.removed_by is not None
 
     # States
 
@@ -160,13 +163,13 @@ class GroupMetadata:
         member = self.members.get(member_id)
         if member is None:
             return
-        self.invoke_join_callback(member, JoinGroupResult(ErrorCode.UNKNOWN_MEMBER_ID, MemberId("")))
+        self.invoke_join_callback(member, JoinGroupResult(ErrorCode.UNKNOWN_MEMBER_ID, UNKNOWN_MEMBER_ID))
         self.invoke_sync_callback(member, SyncGroupResult(ErrorCode.UNKNOWN_MEMBER_ID))
         del self.members[member_id]
         self._count_votes(member, -1)
         self._pending_sync.pop(member_id, None)
-        if member.group_instance_id is not None:
-            self.static_members.pop(member.group_instance_id, None)
+        if member.group_instance_id is not None and self.static_members.get(member.group_instance_id) == member_id:
+            del self.static_members[member.group_instance_id]
         member.end_session()
         if self.leader_id == member_id:
             self.leader_id = next(iter(self.members), None)
@@ -213,6 +216,10 @@ class GroupMetadata:
         self.static_members[group_instance_id] = new_id
         return member
 
+    @property
+    def leader_or_unknown(self) -> MemberId:
+        return UNKNOWN_MEMBER_ID if self.leader_id is None else self.leader_id
+
     def is_leader(self, member_id: MemberId) -> bool:
         return self.leader_id == member_id
 
@@ -232,7 +239,7 @@ class GroupMetadata:
     def remove_pending_member(self, member_id: MemberId) -> None:
         expiration = self.pending_members.pop(member_id, None)
         if expiration is not None:
-            expiration.cancel()
+            expiration.discard()
 
     def maybe_elect_new_joined_leader(self) -> bool:
         """If the leader has not joined again, somebody who has becomes it. False if there is nobody."""
@@ -327,12 +334,12 @@ class GroupMetadata:
         for member in self.members.values():
             member.end_session()
         for expiration in self.pending_members.values():
-            expiration.cancel()
+            expiration.discard()
         if self.delayed_join is not None:
-            self.delayed_join.timer.cancel()
+            self.delayed_join.timer.discard()
             self.delayed_join = None
         if self.delayed_sync is not None:
-            self.delayed_sync.cancel()
+            self.delayed_sync.discard()
             self.delayed_sync = None
 
     # Protocols and topics
@@ -395,7 +402,7 @@ class GroupMetadata:
         state_timestamp: int | None,
         members: Iterable[MemberMetadata],
     ) -> None:
-        """Make it what its record says. A leader that is no member is none; a group with members has a protocol."""
+        """Make it what its record says. If the leader is no member, the first member leads in its place."""
         self.protocol_type = protocol_type
         for member in {member.member_id: member for member in members}.values():
             self.add(member)
@@ -406,39 +413,6 @@ class GroupMetadata:
         self._state = GroupState.STABLE if self.members else GroupState.EMPTY
         self.current_state_timestamp = state_timestamp
         self.subscribed_topics = self._compute_subscribed_topics()
-
-    # Expiry
-
-    def expiry_rule(self, now_ms: int, retention_ms: int) -> Callable[[TopicPartition], bool] | None:
-        """Whose committed offsets have expired, as KIP-211 has it; None if none can in this state.
-
-        A group that lost its members keeps everything for the retention time, counted from when it became Empty. A
-        simple consumer's offsets count from their commit, and so do those of a Stable group for topics that it no
-        longer subscribes to: in the middle of a rebalance nobody knows what that is (KAFKA-13636). What has a commit
-        pending stays: a tombstone would stand behind it in the log and end it.
-        """
-        since: int | None = None
-        spared: frozenset[str] = frozenset()
-        if self.protocol_type is not None:
-            if self._state is GroupState.EMPTY:
-                since = self.current_state_timestamp
-            elif self.is_consumer_group and self._state is GroupState.STABLE and self.subscribed_topics is not None:
-                spared = self.subscribed_topics
-            else:
-                return None
-        offsets = self.offsets
-
-        def has_expired(partition: TopicPartition) -> bool:
-            value = offsets.get(partition)
-            if value is None:
-                return False
-            if value.expire_timestamp != NO_EXPIRE_TIMESTAMP:
-                is_over = now_ms >= value.expire_timestamp
-            else:
-                is_over = now_ms - (value.commit_timestamp if since is None else since) >= retention_ms
-            return is_over and partition.topic not in spared and not offsets.has_pending_for(partition)
-
-        return has_expired
 
     # What people see
 

@@ -91,6 +91,15 @@ class GroupMetadataManager:
         for producer_id in group.offsets.producers:
             self._close_group_for_producer(producer_id, group.group_id)
 
+    def remove_offsets(self, group: GroupMetadata, partitions: Iterable[TopicPartition], position: int) -> int:
+        """Tombstones stand in the log at `position`; tells how many committed offsets are gone with them."""
+        producers = list(group.offsets.producers)
+        removed = group.offsets.remove(partitions, position)
+        for producer_id in producers:
+            if not group.offsets.has_pending_from(producer_id):
+                self._close_group_for_producer(producer_id, group.group_id)
+        return removed
+
     def group_not_exists(self, group_id: GroupId) -> bool:
         """Whether it is known that there is no such group: only the owner knows."""
         group = self._groups.get(group_id)

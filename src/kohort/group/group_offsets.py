@@ -33,12 +33,24 @@ class PendingTransaction:
 class GroupOffsets:
     """Committed and pending offsets."""
 
-    __slots__ = ("_committed", "_in_flight", "_received_consumer_commits", "_received_txn_commits", "_transactions")
+    __slots__ = (
+        "_committed",
+        "_in_flight",
+        "_pending_producers",
+        "_received_consumer_commits",
+        "_received_txn_commits",
+        "_transactions",
+        "prepared",
+    )
 
     def __init__(self) -> None:
         self._committed: dict[TopicPartition, Committed] = {}
         self._in_flight: dict[TopicPartition, int] = {}
         self._transactions: dict[int, PendingTransaction] = {}
+        self._pending_producers: dict[TopicPartition, dict[int, None]] = {}
+        """For each partition the producers whose transactions may commit to it."""
+        self.prepared = 0
+        """How often something was prepared: if it is the same as before, nobody has committed since."""
         self._received_consumer_commits = False
         self._received_txn_commits = False
 
@@ -51,6 +63,8 @@ class GroupOffsets:
         self._committed = committed
         for producer_id, offsets in pending.items():
             self._transaction(producer_id).appended.update(offsets)
+            for partition in offsets:
+                self._pending_producers.setdefault(partition, {})[producer_id] = None
 
     def __len__(self) -> int:
         return len(self._committed)
@@ -114,25 +128,14 @@ class GroupOffsets:
 
     def among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
         """Which of these have an offset, committed or pending."""
-        has_pending = bool(self._in_flight or self._transactions)
-        if not has_pending and partitions.isdisjoint(self._committed):
-            return []
-        return [partition for partition in self.partitions() if partition in partitions]
-
-    def traces(self, partition: TopicPartition) -> tuple[object, ...]:
-        """All that is known of a partition; the same as before if nobody has committed to it since."""
-        pending = tuple(
-            (producer_id, transaction.appended.get(partition), transaction.in_flight.get(partition))
-            for producer_id, transaction in self._transactions.items()
-            if partition in transaction.appended or partition in transaction.in_flight
-        )
-        return self._committed.get(partition), self._in_flight.get(partition), pending
+        if self._in_flight or self._transactions:
+            return [partition for partition in self.partitions() if partition in partitions]
+        if len(self._committed) < len(partitions):
+            return [partition for partition in self._committed if partition in partitions]
+        return sorted(partition for partition in partitions if partition in self._committed)
 
     def has_pending_txn_for(self, partition: TopicPartition) -> bool:
-        return any(
-            partition in transaction.appended or partition in transaction.in_flight
-            for transaction in self._transactions.values()
-        )
+        return partition in self._pending_producers
 
     @property
     def are_consistent(self) -> bool:
@@ -146,6 +149,7 @@ class GroupOffsets:
     def prepare_commit(self, partitions: Iterable[TopicPartition]) -> None:
         """Plain commits are about to be written."""
         self._received_consumer_commits = True
+        self.prepared += 1
         in_flight = self._in_flight
         for partition in partitions:
             in_flight[partition] = in_flight.get(partition, 0) + 1
@@ -167,9 +171,11 @@ class GroupOffsets:
     def prepare_txn_commit(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
         """Transactional commits are about to be written."""
         self._received_txn_commits = True
+        self.prepared += 1
         in_flight = self._transaction(producer_id).in_flight
         for partition in partitions:
             in_flight[partition] = in_flight.get(partition, 0) + 1
+            self._pending_producers.setdefault(partition, {})[producer_id] = None
 
     def on_txn_commit_append(
         self, producer_id: int, offsets: Mapping[TopicPartition, OffsetCommitValue], position: int
@@ -185,8 +191,7 @@ class GroupOffsets:
         transaction = self._transactions[producer_id]
         for partition in partitions:
             _landed(transaction.in_flight, partition)
-        if transaction.is_empty:
-            del self._transactions[producer_id]
+        self._tidy(producer_id, partitions)
 
     def complete_txn(self, producer_id: int, *, is_commit: bool) -> None:
         """The marker stands in the log: what was appended before it counts now, or never.
@@ -201,9 +206,9 @@ class GroupOffsets:
                 known = self._committed.get(partition)
                 if known is None or known.position < pending.position:
                     self._committed[partition] = pending
+        ended = list(transaction.appended)
         transaction.appended.clear()
-        if transaction.is_empty:
-            del self._transactions[producer_id]
+        self._tidy(producer_id, ended)
 
     def remove(self, partitions: Iterable[TopicPartition], position: int) -> int:
         """Tombstones stand in the log at `position`: what stands before them is gone. Tells how many were committed."""
@@ -213,13 +218,24 @@ class GroupOffsets:
             if committed is not None and committed.position < position:
                 del self._committed[partition]
                 removed += 1
-            for transaction in self._transactions.values():
-                pending = transaction.appended.get(partition)
-                if pending is not None and pending.position < position:
-                    del transaction.appended[partition]
-        for producer_id in [producer for producer, open_ in self._transactions.items() if open_.is_empty]:
-            del self._transactions[producer_id]
+            for producer_id in list(self._pending_producers.get(partition, ())):
+                appended = self._transactions[producer_id].appended
+                if partition in appended and appended[partition].position < position:
+                    del appended[partition]
+                    self._tidy(producer_id, (partition,))
         return removed
+
+    def _tidy(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
+        """Something of a transaction is settled: forget where nothing of it is pending any more."""
+        transaction = self._transactions[producer_id]
+        for partition in partitions:
+            if partition not in transaction.appended and partition not in transaction.in_flight:
+                producers = self._pending_producers[partition]
+                del producers[producer_id]
+                if not producers:
+                    del self._pending_producers[partition]
+        if transaction.is_empty:
+            del self._transactions[producer_id]
 
     def _transaction(self, producer_id: int) -> PendingTransaction:
         transaction = self._transactions.get(producer_id)

@@ -96,8 +96,8 @@ class MemberMetadata:
     def end_session(self) -> None:
         """Nobody waits for its heartbeats any more."""
         if self.session_timer is not None:
-            self.session_timer.cancel()
-            self.session_timer = None  # the timer knows the member: they would keep each other alive
+            self.session_timer.discard()
+            self.session_timer = None
 
     def metadata(self, protocol: str) -> bytes:
         """What the member told with that protocol."""

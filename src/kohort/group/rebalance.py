@@ -35,6 +35,9 @@ logger = logging.getLogger(__name__)
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 """How long a new member's first join may be parked: it has no id yet, so it cannot send heartbeats."""
 
+_NOBODY_JOINED_PAUSE_MS = 100
+"""How often to look again, at most, when members that are away allow no time at all."""
+
 
 class Rebalances:
     """Membership of all groups of a coordinator."""
@@ -52,7 +55,7 @@ class Rebalances:
         self._manager = manager
         self._metrics = metrics
         self._new_uuid = new_uuid
-        self._expire_heartbeat = self.on_expire_heartbeat  # bound once: every member's timer has it
+        self._expire_heartbeat = self._on_expire_heartbeat  # bound once: every member's timer has it
 
     # Joining
 
@@ -97,7 +100,7 @@ class Rebalances:
         elif group.has_static_member(request.group_instance_id):
             self._replace_static_member(group, new_id, request, respond)
         elif request.require_known_member_id and request.group_instance_id is None:
-            expiration = self._timers.after(request.session_timeout_ms, self.on_expire_pending_member, group, new_id)
+            expiration = self._timers.after(request.session_timeout_ms, self._on_expire_pending_member, group, new_id)
             group.add_pending_member(new_id, expiration)
             respond(JoinGroupResult(ErrorCode.MEMBER_ID_REQUIRED, new_id))
         else:
@@ -145,7 +148,7 @@ class Rebalances:
             group.generation_id,
             group.protocol_type,
             group.protocol_name,
-            UNKNOWN_MEMBER_ID if group.leader_id is None else group.leader_id,
+            group.leader_or_unknown,
             group.current_member_metadata() if group.is_leader(member_id) else (),
         )
 
@@ -188,7 +191,7 @@ class Rebalances:
                 f"group {group.group_id} is {group.state} and has a static member {instance_id} all the same"
             )
         old_id = group.static_members[instance_id or ""]
-        leader_before = UNKNOWN_MEMBER_ID if group.leader_id is None else group.leader_id
+        leader_before = group.leader_or_unknown
         written = group.members[old_id].identity if old_id in group.members else None
         member = group.replace_group_instance(old_id, new_id, instance_id)
         group.update_member(
@@ -263,8 +266,9 @@ class Rebalances:
         else:
             self._delay_join(group)
 
-    def _delay_join(self, group: GroupMetadata) -> None:
-        timer = self._timers.after(group.rebalance_timeout_ms, self._complete_join, group)
+    def _delay_join(self, group: GroupMetadata, at_least_ms: int = 0) -> None:
+        delay_ms = max(group.rebalance_timeout_ms, at_least_ms)
+        timer = self._timers.after(delay_ms, self._complete_join, group)
         group.delayed_join = DelayedJoin(timer)
         self._try_complete_join(group)
 
@@ -292,7 +296,7 @@ class Rebalances:
     def _complete_join(self, group: GroupMetadata) -> None:
         """All have joined, or the time is up: whoever has not is out, unless it is static."""
         if group.delayed_join is not None:
-            group.delayed_join.timer.cancel()
+            group.delayed_join.timer.discard()
             group.delayed_join = None
         for member in group.not_yet_rejoined():
             if not member.is_static_member:
@@ -300,7 +304,7 @@ class Rebalances:
         if group.members and not group.maybe_elect_new_joined_leader():
             # Only static members that are away are left: wait until they come or their sessions end.
             logger.info("group %s cannot complete its rebalance: nobody has joined again", group.group_id)
-            self._delay_join(group)
+            self._delay_join(group, _NOBODY_JOINED_PAUSE_MS)
             return
         group.init_next_generation()
         if group.is_(GroupState.EMPTY):
@@ -407,7 +411,7 @@ class Rebalances:
 
     def _cancel_delayed_sync(self, group: GroupMetadata) -> None:
         if group.delayed_sync is not None:
-            group.delayed_sync.cancel()
+            group.delayed_sync.discard()
             group.delayed_sync = None
 
     def _on_expire_pending_sync(self, group: GroupMetadata, generation_id: GenerationId) -> None:
@@ -463,7 +467,7 @@ class Rebalances:
             timer = member.session_timer = Timer(self._expire_heartbeat, group, member)
         self._timers.schedule(timer, timeout_ms)
 
-    def on_expire_heartbeat(self, group: GroupMetadata, member: MemberMetadata) -> None:
+    def _on_expire_heartbeat(self, group: GroupMetadata, member: MemberMetadata) -> None:
         """Nothing was heard of a member for too long."""
         is_gone = group.members.get(member.member_id) is not member
         if group.is_(GroupState.DEAD) or is_gone or member.is_excused:
@@ -471,7 +475,7 @@ class Rebalances:
         logger.info("member %s of group %s has failed", member.member_id, group.group_id)
         self._remove_member(group, member, f"member {member.member_id} failed")
 
-    def on_expire_pending_member(self, group: GroupMetadata, member_id: MemberId) -> None:
+    def _on_expire_pending_member(self, group: GroupMetadata, member_id: MemberId) -> None:
         """An id was handed out and nobody came with it."""
         if not group.is_(GroupState.DEAD):
             self._remove_pending_member(group, member_id)

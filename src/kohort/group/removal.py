@@ -4,59 +4,54 @@ First the tombstones are written and safe in the log, then memory forgets: whoev
 would come back after a crash. A group goes with its last offset if it is Empty; from the moment that its tombstone is
 on the way nobody may use it.
 
-However much goes, it goes in small steps with pauses between them, in which the coordinator serves others.
+What goes by itself goes bit by bit, with pauses in which the coordinator serves others. Between finding an offset and
+writing its tombstone somebody may commit it again: whether it is still to go is asked when it is written.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 
 from kohort.clock import Clock
 from kohort.errors import ErrorCode
-from kohort.group.delayed import Timer, Timers, Turns
+from kohort.group.delayed import Turns
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
-from kohort.group.metrics import GroupMetrics
+from kohort.group.metrics import GroupMetrics, Meter
 from kohort.group.offsets_log import commit_error
 from kohort.group.states import GroupState
 from kohort.log.names import TopicPartition
+from kohort.records.state import Committed
 
 logger = logging.getLogger(__name__)
 
-_TOMBSTONES_A_BATCH = 500
-_KEY_BYTES_A_BATCH = 500_000
-_LOOKS_A_STEP = 1_000
-_LOOKS_FOR_A_TOMBSTONE = 10
+TOMBSTONES_A_BATCH = 500
+LOOKS_FOR_A_TOMBSTONE = 10
 """To write one costs about as much as to look at so many offsets."""
+
+_KEY_BYTES_A_BATCH = 500_000
 
 Wanted = Callable[[TopicPartition], bool]
 """Whether an offset is still to go when its turn comes."""
 
-RemovalCallback = Callable[[ErrorCode, int], None]
-"""Told how it went and how many offsets are gone."""
+Done = Callable[[ErrorCode], None]
 
 
 class Removals:
     """Takes offsets and groups out of the log and out of memory, in this order."""
 
-    def __init__(self, manager: GroupMetadataManager, clock: Clock, timers: Timers, metrics: GroupMetrics) -> None:
+    def __init__(self, manager: GroupMetadataManager, clock: Clock, turns: Turns, metrics: GroupMetrics) -> None:
         self._manager = manager
         self._clock = clock
-        self._timers = timers
+        self._turns = turns
         self._metrics = metrics
-        self._turns = Turns(clock, timers, work_a_turn=_TOMBSTONES_A_BATCH * _LOOKS_FOR_A_TOMBSTONE)
-        self._sweep_timer = Timer(self._begin_sweep)
-        self._is_sweeping = False
 
-    # Asked for
-
-    def delete_group(self, group: GroupMetadata, done: RemovalCallback) -> None:
+    def delete_group(self, group: GroupMetadata, done: Done) -> None:
         """An Empty group with all that it has. Whoever asks for it from now on is told to come back later."""
-        group.is_being_removed = True
-        removal = self._removal(group, group.offsets.partitions(), done, is_whole_group=True)
+        removal = self._removal(group, group.offsets.partitions(), done, None)
+        group.removed_by = removal
         self._turns.soon(removal.step)
 
-    def delete_offsets(self, group: GroupMetadata, partitions: Sequence[TopicPartition], done: RemovalCallback) -> None:
+    def delete_offsets(self, group: GroupMetadata, partitions: Sequence[TopicPartition], done: Done) -> None:
         """Those of these that the group has, committed or pending. All at once: a commit that comes later must stay."""
         offsets = group.offsets
         known = [
@@ -65,107 +60,44 @@ class Removals:
             if offsets.get(partition) is not None or offsets.has_pending_for(partition)
         ]
         batches = list(_batches(group, known)) or [[]]
-        waiting, worst, gone = len(batches), ErrorCode.NONE, 0
+        waiting, worst = len(batches), ErrorCode.NONE
 
-        def batch_done(error: ErrorCode, removed: int) -> None:
-            nonlocal waiting, worst, gone
-            waiting, worst, gone = waiting - 1, worst or error, gone + removed
-            if not waiting:
-                done(worst, gone)
+        def batch_done(error: ErrorCode) -> None:
+            nonlocal waiting, worst
+            waiting, worst = waiting - 1, worst or error
+            if waiting:
+                return
+            if len(batches) > 1 and worst is ErrorCode.NONE:
+                self._removal(group, (), done, None).step()  # each batch still saw the offsets of the others
+            else:
+                done(worst)
 
         for batch in batches:
-            self._removal(group, batch, batch_done).step()
+            self._removal(group, batch, batch_done, self._metrics.offset_deletions).step()
 
     def delete_partitions(self, partitions: Sequence[TopicPartition]) -> None:
         """Their topic is gone, so whatever any group has committed for them by now goes too."""
         deleted = frozenset(partitions)
         for group in self._manager.current_groups:
-            found = {partition: group.offsets.traces(partition) for partition in group.offsets.among(deleted)}
+            found = group.offsets.among(deleted)
             if found or (group.is_(GroupState.EMPTY) and not group.offsets.has_any):
-                self._turns.soon(self._removal(group, list(found), _note_leftovers, _unchanged(group, found)).step)
+                removal = self._removal(group, found, _note_leftovers, None, _as_found(group, found))
+                self._turns.soon(removal.step)
 
-    # Expired
-
-    def start(self) -> None:
-        """Look for expired offsets every `offsets.retention.check.interval.ms`."""
-        self._timers.schedule(self._sweep_timer, self._manager.config.offsets_retention_check_interval_ms)
-
-    def stop(self) -> None:
-        self._sweep_timer.cancel()
-
-    def _begin_sweep(self) -> None:
-        self.start()
-        self.cleanup_group_metadata()
-
-    def cleanup_group_metadata(self) -> None:
-        """Remove all that has expired by now: offsets, and Empty groups that have none left."""
-        if not self._is_sweeping:
-            self._is_sweeping = True
-            self._work_through(self._sweep())
-
-    def _sweep(self) -> Iterator[int]:
-        """One pass over all groups."""
-        now_ms, retention_ms = self._clock.now_ms(), self._manager.config.offsets_retention_ms
-        for group in self._each_group():
-            partitions = iter(list(group.offsets))
-            while part := list(islice(partitions, _LOOKS_A_STEP)):
-                rule = group.expiry_rule(now_ms, retention_ms)
-                if rule is None or not self._is_here(group):
-                    break
-                if expired := [partition for partition in part if rule(partition)]:
-                    removal = self._removal(group, expired, self._on_expired, self._still_expired(group))
-                    self._turns.soon(removal.step)
-                yield len(part)
-            if self._is_here(group) and group.is_(GroupState.EMPTY) and not group.offsets.has_any:
-                self._turns.soon(self._removal(group, (), self._on_expired).step)
-            yield 1
-        self._is_sweeping = False
-
-    def _each_group(self) -> Iterator[GroupMetadata]:
-        """All that there are now. None is held longer than needed: to free many at once takes its time too."""
-        groups = list(reversed(self._manager.current_groups))
-        while groups:
-            yield groups.pop()
-
-    def _work_through(self, steps: Iterator[int]) -> None:
-        """Take all the steps, each of which tells how much work it was, and let others have their turn between them."""
-
-        def step() -> int:
-            work = next(steps, None)
-            if work is None:
-                return 0
-            self._turns.soon(step)
-            return work
-
-        self._turns.soon(step)
-
-    def _still_expired(self, group: GroupMetadata) -> Wanted:
-        """Asked when the tombstones are written: what was committed since it was found must stay."""
-
-        def has_expired(partition: TopicPartition) -> bool:
-            rule = group.expiry_rule(self._clock.now_ms(), self._manager.config.offsets_retention_ms)
-            return rule is not None and rule(partition)
-
-        return has_expired
+    def expire(self, group: GroupMetadata, partitions: Sequence[TopicPartition], is_still_expired: Wanted) -> None:
+        """What was found expired; and the group, if it is Empty then."""
+        meter = self._metrics.offset_expirations
+        self._turns.soon(self._removal(group, partitions, _note_unexpired, meter, is_still_expired).step)
 
     def _removal(
         self,
         group: GroupMetadata,
         partitions: Sequence[TopicPartition],
-        done: RemovalCallback,
+        done: Done,
+        meter: Meter | None,
         is_wanted: Wanted | None = None,
-        *,
-        is_whole_group: bool = False,
     ) -> "_Removal":
-        return _Removal(self._manager, self._clock, self._turns, group, partitions, done, is_wanted, is_whole_group)
-
-    def _is_here(self, group: GroupMetadata) -> bool:
-        return self._manager.get_group(group.group_id) is group and not group.is_being_removed
-
-    def _on_expired(self, error: ErrorCode, removed: int) -> None:
-        if error is not ErrorCode.NONE:
-            logger.warning("expired offsets stay until the next time: %s", error.name)
-        self._metrics.offset_expirations.record(removed)
+        return _Removal(self._manager, self._clock, self._turns, group, partitions, done, meter, is_wanted)
 
 
 class _Removal:
@@ -178,9 +110,9 @@ class _Removal:
         turns: Turns,
         group: GroupMetadata,
         partitions: Sequence[TopicPartition],
-        done: RemovalCallback,
+        done: Done,
+        meter: Meter | None,
         is_wanted: Wanted | None,
-        is_whole_group: bool,
     ) -> None:
         self._manager = manager
         self._clock = clock
@@ -188,41 +120,39 @@ class _Removal:
         self._group = group
         self._batches = _batches(group, partitions)
         self._next = next(self._batches, [])
+        self._done: Done | None = done
+        self._meter = meter
         self._is_wanted = is_wanted
-        self._done: RemovalCallback | None = done
-        self._is_whole_group = is_whole_group
-        self._claims_group = is_whole_group
-        self._removed = 0
 
     def step(self) -> int:
         """Write the next batch of tombstones, the last one with that of the group if the group goes too."""
-        group, batch, following = self._group, self._next, next(self._batches, None)
-        if self._is_wanted is not None:
-            batch = [partition for partition in batch if self._is_wanted(partition)]
+        group = self._group
         if group.is_(GroupState.DEAD):
             self._answer(ErrorCode.NOT_COORDINATOR)
             return 0
-        ends_group = following is None and (self._is_whole_group or self._takes_the_last(batch))
+        batch, following = self._next, next(self._batches, None)
         self._next = following or []
-        if ends_group:
-            self._claims_group = group.is_being_removed = True
+        if self._is_wanted is not None:
+            batch = [partition for partition in batch if self._is_wanted(partition)]
+        if following is None and self._takes_the_last(batch):
+            group.removed_by = self
+        ends_group = following is None and group.removed_by is self
         writes_group = ends_group and group.generation_id > 0
         if not batch and not writes_group:
             self._settled(batch, ErrorCode.NONE, 0, ends_group=ends_group)
-            return _LOOKS_FOR_A_TOMBSTONE
-        records = self._manager.records.tombstones(group.group_id, batch, self._clock.now_ms(), of_group=writes_group)
+            return LOOKS_FOR_A_TOMBSTONE
         self._manager.append(
             group.partition,
-            records,
+            self._manager.records.tombstones(group.group_id, batch, self._clock.now_ms(), of_group=writes_group),
             lambda error, position: self._settled(batch, error, position, ends_group=ends_group),
-            lambda: self._answer(ErrorCode.REQUEST_TIMED_OUT),
+            self._timed_out,
         )
-        return (len(batch) + 1) * _LOOKS_FOR_A_TOMBSTONE
+        return (len(batch) + 1) * LOOKS_FOR_A_TOMBSTONE
 
     def _takes_the_last(self, batch: list[TopicPartition]) -> bool:
         """Whether an Empty group would have nothing left, and nobody else is about to end it."""
         group = self._group
-        is_free = group.is_(GroupState.EMPTY) and not group.is_being_removed
+        is_free = group.is_(GroupState.EMPTY) and group.removed_by is None
         return is_free and group.offsets.has_only(frozenset(batch))
 
     def _settled(self, batch: list[TopicPartition], error: ErrorCode, position: int, *, ends_group: bool) -> None:
@@ -232,11 +162,13 @@ class _Removal:
             return
         if error is not ErrorCode.NONE:
             logger.warning("%d tombstones of group %s were not written: %s", len(batch), group.group_id, error.name)
-            if self._claims_group:
-                group.is_being_removed = False
+            if group.removed_by is self:
+                group.removed_by = None
             self._answer(commit_error(error))
             return
-        self._removed += group.offsets.remove(batch, position)
+        removed = self._manager.remove_offsets(group, batch, position)
+        if self._meter is not None:
+            self._meter.record(removed)
         if ends_group:
             group.transition_to(GroupState.DEAD)
             self._manager.forget_group(group)
@@ -246,15 +178,13 @@ class _Removal:
         else:
             self._answer(ErrorCode.NONE)
 
+    def _timed_out(self) -> None:
+        self._answer(ErrorCode.REQUEST_TIMED_OUT)
+
     def _answer(self, error: ErrorCode) -> None:
         done, self._done = self._done, None
         if done is not None:
-            done(error, self._removed)
-
-
-def _note_leftovers(error: ErrorCode, _: int) -> None:
-    if error is not ErrorCode.NONE:
-        logger.warning("offsets of deleted partitions stay until they expire: %s", error.name)
+            done(error)
 
 
 def _batches(group: GroupMetadata, partitions: Sequence[TopicPartition]) -> Iterator[list[TopicPartition]]:
@@ -264,13 +194,33 @@ def _batches(group: GroupMetadata, partitions: Sequence[TopicPartition]) -> Iter
     for partition in partitions:
         batch.append(partition)
         size += 3 * (len(group.group_id) + len(partition.topic)) + 20
-        if len(batch) == _TOMBSTONES_A_BATCH or size >= _KEY_BYTES_A_BATCH:
+        if len(batch) == TOMBSTONES_A_BATCH or size >= _KEY_BYTES_A_BATCH:
             yield batch
             batch, size = [], 0
     if batch:
         yield batch
 
 
-def _unchanged(group: GroupMetadata, found: Mapping[TopicPartition, object]) -> Wanted:
-    """What was committed since it was found must stay."""
-    return lambda partition: group.offsets.traces(partition) == found[partition]
+def _as_found(group: GroupMetadata, partitions: Sequence[TopicPartition]) -> Wanted:
+    """What is committed from now on must stay. If the group does commit, what is pending now may stay with it."""
+    offsets = group.offsets
+    commits = offsets.prepared
+    found: dict[TopicPartition, Committed | None] = {
+        partition: offsets.committed(partition) for partition in partitions
+    }
+
+    def is_wanted(partition: TopicPartition) -> bool:
+        is_same = offsets.committed(partition) is found[partition] and not offsets.has_pending_for(partition)
+        return offsets.prepared == commits or is_same
+
+    return is_wanted
+
+
+def _note_leftovers(error: ErrorCode) -> None:
+    if error is not ErrorCode.NONE:
+        logger.warning("offsets of deleted partitions stay until they expire: %s", error.name)
+
+
+def _note_unexpired(error: ErrorCode) -> None:
+    if error is not ErrorCode.NONE:
+        logger.warning("expired offsets stay until the next time: %s", error.name)
