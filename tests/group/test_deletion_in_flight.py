@@ -59,6 +59,9 @@ def fail_oldest(c: Context, error: ErrorCode) -> None:
 
 
 def test_a_group_is_there_to_be_read_and_nothing_else_until_its_tombstone_is_safe() -> None:
+    """Repaired: memory forgets what its tombstone in the log has made safe; until then a group that is being deleted is
+    COORDINATOR_NOT_AVAILABLE to whoever wants to use it
+    """
     c = with_empty_group()
     c.topic.hold()
     answer = c.delete(GROUP)
@@ -95,6 +98,7 @@ def test_if_a_groups_tombstone_is_not_written_everything_is_as_before(is_held: b
 
 @pytest.mark.parametrize("error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR])
 def test_a_deletion_that_fails_is_answered_with_what_it_means(error: ErrorCode) -> None:
+    """Repaired: DeleteGroups and OffsetDelete tell when their tombstones could not be written (2.6.3: NONE whatever became of them)"""
     c = with_empty_group()
     c.topic.fail_next(error, 2)
     assert c.delete(GROUP).result == {GROUP: ErrorCode.NOT_COORDINATOR}

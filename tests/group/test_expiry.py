@@ -297,6 +297,7 @@ def test_a_group_whose_name_is_half_a_character_can_go() -> None:
 
 @pytest.mark.parametrize("group", ["x" * 32_768, "é" * 16_384], ids=["long", "wide"])
 def test_a_group_whose_name_fits_into_no_record_is_refused(group: str) -> None:
+    """Repaired: a group id that fits into no record is INVALID_GROUP_ID"""
     c = Context(own=False)
     for partition in (0, 1):
         c.elect(partition)

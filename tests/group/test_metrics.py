@@ -57,6 +57,7 @@ def test_every_metric_has_its_kafka_name() -> None:
 
 
 def test_a_life_is_counted() -> None:
+    """Repaired: offset-commit-count counts offsets that were committed (2.6.3: also those whose append failed)"""
     c = Context(offsets_retention_minutes=1)
     joined = c.stable_group()
     c.commit({("foo", 0): 1, ("foo", 1): 1}, member=joined.member_id, generation=1)

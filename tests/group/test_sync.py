@@ -246,6 +246,7 @@ def test_an_assignment_that_could_not_be_written_makes_everybody_join_again() ->
 
 
 def test_a_member_that_syncs_twice_has_its_first_sync_answered_too() -> None:
+    """Repaired: a parked join or sync that the same member replaces by a new one is answered REBALANCE_IN_PROGRESS (2.6.3: never)"""
     c = Context()
     leader, follower = two_members(c)
     first, second = c.sync(GROUP, 2, follower.member_id), c.sync(GROUP, 2, follower.member_id)
@@ -255,7 +256,11 @@ def test_a_member_that_syncs_twice_has_its_first_sync_answered_too() -> None:
 
 
 def test_a_leader_that_syncs_twice_does_not_part_the_log_from_what_members_were_told() -> None:
-    """It may have missed the answer to its join, joined again and come to another assignment."""
+    """It may have missed the answer to its join, joined again and come to another assignment.
+
+    Repaired: while an assignment is being written a second one of the same generation is not, so that the log holds what members
+    were told
+    """
     c = Context()
     leader = c.dynamic_join()
     c.topic.hold()
