@@ -105,7 +105,9 @@ def test_a_member_that_hears_that_it_is_out_is_out() -> None:
 
 
 def test_a_join_that_follows_the_answer_to_an_outdated_one_is_not_lost() -> None:
-    """Repaired: a parked join or sync that the same member replaces by a new one is answered REBALANCE_IN_PROGRESS (2.6.3: never)"""
+    """Repaired: a parked join or sync that the same member replaces by a new one is answered REBALANCE_IN_PROGRESS
+    (2.6.3: never)
+    """
     c = Context()
     first = c.stable_group(session=600_000, rebalance=600_000)
     c.join()

@@ -98,7 +98,9 @@ def test_if_a_groups_tombstone_is_not_written_everything_is_as_before(is_held: b
 
 @pytest.mark.parametrize("error", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR])
 def test_a_deletion_that_fails_is_answered_with_what_it_means(error: ErrorCode) -> None:
-    """Repaired: DeleteGroups and OffsetDelete tell when their tombstones could not be written (2.6.3: NONE whatever became of them)"""
+    """Repaired: DeleteGroups and OffsetDelete tell when their tombstones could not be written (2.6.3: NONE whatever
+    became of them)
+    """
     c = with_empty_group()
     c.topic.fail_next(error, 2)
     assert c.delete(GROUP).result == {GROUP: ErrorCode.NOT_COORDINATOR}

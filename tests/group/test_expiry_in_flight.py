@@ -110,7 +110,8 @@ def test_a_commit_on_its_way_protects_its_partition() -> None:
 
 @pytest.mark.parametrize("is_commit", [True, False])
 def test_a_pending_transactional_commit_protects_its_partition(is_commit: bool) -> None:
-    """Repaired: an offset with a transactional commit pending does not expire: 2.6.3 looks at plain commits only, and its tombstone
+    """Repaired: an offset with a transactional commit pending does not expire: 2.6.3 looks at plain commits only, and
+    its tombstone
     would end the pending commit in the log
     """
     c = with_offsets(2)

@@ -246,7 +246,9 @@ def test_an_assignment_that_could_not_be_written_makes_everybody_join_again() ->
 
 
 def test_a_member_that_syncs_twice_has_its_first_sync_answered_too() -> None:
-    """Repaired: a parked join or sync that the same member replaces by a new one is answered REBALANCE_IN_PROGRESS (2.6.3: never)"""
+    """Repaired: a parked join or sync that the same member replaces by a new one is answered REBALANCE_IN_PROGRESS
+    (2.6.3: never)
+    """
     c = Context()
     leader, follower = two_members(c)
     first, second = c.sync(GROUP, 2, follower.member_id), c.sync(GROUP, 2, follower.member_id)
