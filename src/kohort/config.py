@@ -52,3 +52,15 @@ class GroupConfig:
     @property
     def offsets_retention_ms(self) -> int:
         return self.offsets_retention_minutes * 60_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactionConfig:
+    """The settings of the transaction coordinator; field names are Kafka's with underscores."""
+
+    transaction_abort_timed_out_transaction_cleanup_interval_ms: int = 10_000
+    transaction_max_timeout_ms: int = 900_000
+    transaction_remove_expired_transaction_cleanup_interval_ms: int = 3_600_000
+    transaction_state_log_load_buffer_size: int = 5_242_880
+    transaction_state_log_num_partitions: int = 50
+    transactional_id_expiration_ms: int = 604_800_000

@@ -261,8 +261,7 @@ def test_a_leader_that_syncs_twice_does_not_part_the_log_from_what_members_were_
     """It may have missed the answer to its join, joined again and come to another assignment.
 
     Repaired: while an assignment is being written a second one of the same generation is not, so that the log holds
-    what members
-    were told
+    what members were told
     """
     c = Context()
     leader = c.dynamic_join()
