@@ -145,6 +145,7 @@ def test_who_leaves_while_its_join_is_parked_gets_an_answer_to_it() -> None:
 
 
 def test_who_leaves_while_its_sync_is_parked_gets_an_answer_to_it() -> None:
+    """Repaired: a parked sync of a member that leaves is answered UNKNOWN_MEMBER_ID (2.6.3: never)"""
     c = Context()
     first = c.stable_group().member_id
     second = c.join()
