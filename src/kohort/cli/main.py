@@ -17,6 +17,7 @@ from kohort.errors import KohortError
 _COMMANDS = {
     "demo": "A log made, dumped and replayed before your eyes.",
     "dump": "Every record of an offsets topic, decoded.",
+    "serve": "A broker that Kafka clients connect to.",
     "state": "Groups and offsets as a broker would load them.",
 }
 

@@ -62,6 +62,8 @@ class GroupMetadataManager:
         self._owned: set[int] = set()
         self._loading: dict[int, _Load] = {}
         self._epochs: dict[int, int] = {}
+        self.failed_loads: dict[int, KohortError] = {}
+        """Partitions that should be here and are not, and why."""
         self._open_groups_for_producer: dict[int, dict[GroupId, None]] = {}
 
     # Groups
@@ -145,6 +147,7 @@ class GroupMetadataManager:
         if is_here:
             self.unload(partition, None, on_group_unloaded)
         self._epochs[partition] = epoch
+        self.failed_loads.pop(partition, None)
         load = self._loading[partition] = _Load(epoch, self._clock.monotonic_ms())
         logger.info("loading partition %d at epoch %d", partition, epoch)
 
@@ -162,6 +165,7 @@ class GroupMetadataManager:
             return
         if isinstance(result, KohortError):
             del self._loading[partition]
+            self.failed_loads[partition] = result
             logger.error("partition %d could not be loaded and stays unavailable: %s", partition, result)
             return
         with garbage_collector_paused():
@@ -200,6 +204,7 @@ class GroupMetadataManager:
             self._epochs[partition] = epoch
         self._owned.discard(partition)
         self._loading.pop(partition, None)
+        self.failed_loads.pop(partition, None)
         groups = [group for group in self._groups.values() if group.partition == partition]
         for group in groups:
             self.forget_group(group)

@@ -1,6 +1,6 @@
 """What a coordinator counts, under the names of Kafka's metrics."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from kohort.clock import Clock
 from kohort.group.group_metadata import GroupMetadata
@@ -76,8 +76,15 @@ class GroupMetrics:
         self.offset_expirations = Meter(clock)
         self.offset_deletions = Meter(clock)
         self.completed_rebalances = Meter(clock)
+        self.rebalance_listeners: list[Callable[[GroupMetadata], None]] = []
+        """Called with each group that completes a rebalance."""
         self.partition_loads = LoadTimes(clock)
         self.unreadable_records = 0
+
+    def rebalance_completed(self, group: GroupMetadata) -> None:
+        self.completed_rebalances.record()
+        for listener in self.rebalance_listeners:
+            listener(group)
 
     def snapshot(self, groups: Iterable[GroupMetadata]) -> dict[str, float]:
         """Every metric by its Kafka name; the last two are kohort's own."""

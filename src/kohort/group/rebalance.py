@@ -384,7 +384,7 @@ class Rebalances:
             self._propagate_assignment(group, ErrorCode.NONE)
 
         group.is_storing_assignment = True
-        self._metrics.completed_rebalances.record()
+        self._metrics.rebalance_completed(group)
         self._manager.store_group(group, assignment, stored)
 
     def _fail_syncs(self, group: GroupMetadata, error: ErrorCode) -> None:

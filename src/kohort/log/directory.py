@@ -10,7 +10,7 @@ The checkpoint files tell the next start, for each partition, how much was on th
 
 import contextlib
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from uuid import UUID, uuid4
 
@@ -101,19 +101,25 @@ class LogDirectory:
 
     def delete_log(self, topic_partition: TopicPartition) -> None:
         """Take a partition out of use, durably; its files are removed later, or at the next start."""
-        if log := self._logs.pop(topic_partition, None):
-            log.abandon()
-        elif self._failed.pop(topic_partition, None) is None:
-            raise KeyError(topic_partition)
-        doomed = join(self.path, deleted_directory(topic_partition, self._new_uuid().hex))
+        self.delete_logs([topic_partition])
+
+    def delete_logs(self, topic_partitions: Sequence[TopicPartition]) -> None:
+        """The same for many: the disk is asked once for all of them. A crash may leave any of them in use."""
+        for topic_partition in topic_partitions:
+            if log := self._logs.pop(topic_partition, None):
+                log.abandon()
+            elif self._failed.pop(topic_partition, None) is None:
+                raise KeyError(topic_partition)
+            doomed = join(self.path, deleted_directory(topic_partition, self._new_uuid().hex))
+            with storage_errors(self.path):
+                self._files.rename(join(self.path, str(topic_partition)), doomed)
+            self._recovery_points.pop(topic_partition, None)
+            self._log_starts.pop(topic_partition, None)
+            delay_ms = self._config_of(topic_partition.topic).file_delete_delay_ms
+            self._deleted.append((self._clock.now_ms() + delay_ms, doomed))
         with storage_errors(self.path):
-            self._files.rename(join(self.path, str(topic_partition)), doomed)
             self._files.sync_dir(self.path)
-        self._recovery_points.pop(topic_partition, None)
-        self._log_starts.pop(topic_partition, None)
         self.checkpoint()
-        delay_ms = self._config_of(topic_partition.topic).file_delete_delay_ms
-        self._deleted.append((self._clock.now_ms() + delay_ms, doomed))
 
     def checkpoint(self) -> None:
         """Write down where the next start may begin. What is known of partitions that failed is kept."""

@@ -15,10 +15,12 @@ A sync that fails is never tried again, for nobody can say what a second success
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from time import perf_counter
 
 from kohort.clock import Clock
 from kohort.config import FlushMode
 from kohort.errors import StorageFailed
+from kohort.log.durations import Durations
 from kohort.log.partition import Log
 
 
@@ -34,6 +36,8 @@ class Flusher:
         self._changed = threading.Condition()
         self._failure: StorageFailed | None = None
         self._stopped = False
+        self.flush_times = Durations()
+        """Of every log in every round."""
 
     @property
     def failure(self) -> StorageFailed | None:
@@ -68,11 +72,13 @@ class Flusher:
             self._next_ms = self._clock.now_ms() + self._interval_ms
         completed = 0
         for log, waiting in taken.items():
+            began = perf_counter()
             try:
                 durable = log.flush()
             except StorageFailed as failure:
                 self._fail(failure, taken)
                 return completed
+            self.flush_times.record(perf_counter() - began)
             for offset, future in waiting:
                 if offset <= durable:
                     future.set_result(None)

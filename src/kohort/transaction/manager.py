@@ -48,6 +48,8 @@ class TransactionStateManager:
         self._owned: dict[int, dict[TransactionalId, TransactionMetadata]] = {}
         self._loading: dict[int, _Load] = {}
         self._epochs: dict[int, int] = {}
+        self.failed_loads: dict[int, KohortError] = {}
+        """Partitions that should be here and are not, and why."""
         self.partition_loads = LoadTimes(clock)
 
     # Ids
@@ -124,6 +126,7 @@ class TransactionStateManager:
         if is_here:
             self.unload(partition, None)
         self._epochs[partition] = epoch
+        self.failed_loads.pop(partition, None)
         load = self._loading[partition] = _Load(epoch, self._clock.monotonic_ms())
         logger.info("loading partition %d at epoch %d", partition, epoch)
 
@@ -145,6 +148,7 @@ class TransactionStateManager:
             return
         del self._loading[partition]
         if isinstance(result, KohortError):
+            self.failed_loads[partition] = result
             logger.error("partition %d could not be loaded and stays unavailable: %s", partition, result)
             return
         with garbage_collector_paused():
@@ -173,6 +177,7 @@ class TransactionStateManager:
                 return
             self._epochs[partition] = epoch
         self._loading.pop(partition, None)
+        self.failed_loads.pop(partition, None)
         owned = self._owned.pop(partition, {})
         logger.info("unloaded %d transactional ids of partition %d", len(owned), partition)
 

@@ -1,0 +1,51 @@
+"""Every API that is served: one module each, which registers its handler with the versions that it knows.
+
+A handler takes the broker and a `Call`, and sees to it that the call is answered once, at once or later. ApiVersions
+tells clients what is registered here; there is no other list.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from kohort.broker.broker import Broker
+    from kohort.broker.call import Call
+
+Handler = Callable[["Broker", "Call"], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """An API and the versions of it that are served."""
+
+    key: int
+    first: int
+    last: int
+    handle: Handler
+    told_from: int
+    """The first version that clients are told of."""
+
+
+_APIS: dict[int, Api] = {}
+
+
+def api(key: int, first: int, last: int, *, told_from: int | None = None) -> Callable[[Handler], Handler]:
+    """Registers a handler for the versions `first` to `last` of the API with that key."""
+
+    def register(handler: Handler) -> Handler:
+        if key in _APIS:
+            raise ValueError(f"API {key} is served twice")
+        _APIS[key] = Api(key, first, last, handler, first if told_from is None else told_from)
+        return handler
+
+    return register
+
+
+def all_apis() -> dict[int, Api]:
+    """What is served, by key. Imports every module of this package."""
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+    return dict(sorted(_APIS.items()))

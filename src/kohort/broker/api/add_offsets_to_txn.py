@@ -1,0 +1,34 @@
+"""AddOffsetsToTxn (25): a group whose offsets a transaction is about to commit (KIP-98).
+
+1 throttle time · 2 PRODUCER_FENCED (KIP-588) · 3 flexible
+"""
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.api import api
+from kohort.broker.api.transactions import fenced_as_told
+from kohort.broker.topics import OFFSETS_TOPIC
+from kohort.errors import ErrorCode
+from kohort.log.names import TopicPartition
+from kohort.transaction.requests import AddPartitionsToTxnRequest
+
+if TYPE_CHECKING:
+    from kohort.broker.broker import Broker
+    from kohort.broker.call import Call
+
+_FENCED_FROM = 2
+
+
+@api(25, 0, 3)
+def add_offsets_to_txn(broker: "Broker", call: "Call") -> None:
+    request = call.request
+    broker.ensure_offsets_topic()
+    partition = TopicPartition(OFFSETS_TOPIC, broker.groups.partition_for(request.group_id))
+
+    def respond(error: ErrorCode) -> None:
+        call.answer({"error_code": fenced_as_told(error, is_known=call.version >= _FENCED_FROM)})
+
+    broker.transactions.handle_add_partitions_to_txn(
+        AddPartitionsToTxnRequest(request.transactional_id, request.producer_id, request.producer_epoch, (partition,)),
+        respond,
+    )

@@ -1,0 +1,44 @@
+"""InitProducerId (22): an id under which a producer's batches are recognised when they are sent again (KIP-98).
+
+1 throttle time · 2 flexible · 3 a producer tells the id that it has (KIP-360) · 4 PRODUCER_FENCED · 5 an error that is
+not given here (KIP-890)
+"""
+
+from typing import TYPE_CHECKING
+
+from kohort.broker.api import api
+from kohort.broker.api.transactions import fenced_as_told
+from kohort.errors import ErrorCode
+from kohort.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from kohort.transaction.requests import InitProducerIdRequest, InitProducerIdResult, ProducerIdAndEpoch
+
+if TYPE_CHECKING:
+    from kohort.broker.broker import Broker
+    from kohort.broker.call import Call
+
+_FENCED_FROM = 4
+
+
+@api(22, 0, 5)
+def init_producer_id(broker: "Broker", call: "Call") -> None:
+    request = call.request
+    known = ProducerIdAndEpoch(
+        getattr(request, "producer_id", NO_PRODUCER_ID), getattr(request, "producer_epoch", NO_PRODUCER_EPOCH)
+    )
+
+    def respond(result: InitProducerIdResult) -> None:
+        call.answer(
+            {
+                "error_code": fenced_as_told(result.error, is_known=call.version >= _FENCED_FROM),
+                "producer_id": result.producer_id,
+                "producer_epoch": result.producer_epoch,
+            }
+        )
+
+    if (known.producer_id == NO_PRODUCER_ID) != (known.producer_epoch == NO_PRODUCER_EPOCH):
+        respond(InitProducerIdResult(ErrorCode.INVALID_REQUEST))
+        return
+    expected = None if known.producer_id == NO_PRODUCER_ID else known
+    broker.transactions.handle_init_producer_id(
+        InitProducerIdRequest(request.transactional_id, request.transaction_timeout, expected), respond
+    )

@@ -1,0 +1,257 @@
+"""The broker: topics on a disk, the coordinators on top of them, and the clock that drives both."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from kohort.broker.coordinator_logs import CoordinatorLog, LocalMarkers
+from kohort.broker.durable import Durable
+from kohort.broker.fetch_sessions import FetchSessions
+from kohort.broker.fetch_waiting import LongPolls
+from kohort.broker.leading import leader_epoch
+from kohort.broker.producer_ids import ProducerIds
+from kohort.broker.settings import BrokerConfig, topic_config
+from kohort.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, Topics
+from kohort.clock import Clock
+from kohort.config import LogConfig
+from kohort.errors import KohortError, StorageFailed
+from kohort.group.coordinator import GroupCoordinator
+from kohort.log.cleaner import Cleaner
+from kohort.log.files import Files
+from kohort.log.flusher import Flusher, FlusherThread
+from kohort.log.names import TopicPartition
+from kohort.log.partition import Log
+from kohort.log.replaying import replay_log
+from kohort.transaction.coordinator import TransactionCoordinator
+from kohort.transaction.markers import TxnMarker
+from kohort.transaction.replaying import replay_transactions
+
+logger = logging.getLogger(__name__)
+
+_HOUSEKEEPING_S = 15.0
+
+
+class Broker:
+    """One broker that leads everything it has."""
+
+    def __init__(
+        self,
+        config: BrokerConfig,
+        files: Files,
+        clock: Clock,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        on_failure: Callable[[StorageFailed], None],
+    ) -> None:
+        self.config = config
+        self.clock = clock
+        self._loop = loop
+        self._files = files
+        self.topics = Topics(
+            files,
+            config.data,
+            clock,
+            self._config_of,
+            broker_id=config.broker_id,
+            flush_mode=config.log_flush_mode,
+        )
+        self.producer_ids = ProducerIds(files, config.data, self.topics.directory.logs.values())
+        self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, clock)
+        self.long_polls = LongPolls(self, loop)
+        self.flusher = Flusher(config.log_flush_mode, clock)
+        self._flusher_thread = FlusherThread(self.flusher, self._fail_later)
+        self._on_failure = on_failure
+        self._cleaner = Cleaner(files, config.data, clock)
+        self._readers: dict[Log, list[Callable[[], None]]] = {}
+        self.durable = Durable(self.flusher, loop, self._on_progress, self.wake_timers)
+        self.host, self.port = config.host, config.port
+        self.groups = self._make_groups()
+        self.transactions = self._make_transactions()
+        self._timer: asyncio.Handle | None = None
+        self._timer_at = 0.0
+        self._housekeeping: asyncio.TimerHandle | None = None
+
+    def _make_groups(self) -> GroupCoordinator:
+        """A topic that exists already keeps its number of partitions: it decides where groups live."""
+        config, offsets = self.config.group, self.topics.get(OFFSETS_TOPIC)
+        if offsets is not None:
+            config = replace(config, offsets_topic_num_partitions=offsets.partition_count)
+        log = CoordinatorLog(
+            OFFSETS_TOPIC, self.topics, self.durable, lambda log: replay_log(log, config.offsets_load_buffer_size)
+        )
+        return GroupCoordinator(config, self.clock, log)
+
+    def _make_transactions(self) -> TransactionCoordinator:
+        config, state = self.config.transaction, self.topics.get(TRANSACTION_TOPIC)
+        if state is not None:
+            config = replace(config, transaction_state_log_num_partitions=state.partition_count)
+        log = CoordinatorLog(
+            TRANSACTION_TOPIC,
+            self.topics,
+            self.durable,
+            lambda log: replay_transactions(log, config.transaction_state_log_load_buffer_size),
+        )
+        markers = LocalMarkers(self.topics, self.durable, self.clock.now_ms, self._on_offsets_marker)
+        return TransactionCoordinator(config, self.clock, log, markers, self.producer_ids.new)
+
+    def _on_offsets_marker(self, marker: TxnMarker) -> None:
+        """A transaction has ended in a partition of the offsets topic."""
+        self.groups.handle_txn_completion(marker.producer_id, (marker.partition.partition,), is_commit=marker.is_commit)
+
+    def start(self, port: int) -> None:
+        """The listener is there, on this port: begin to coordinate."""
+        self.port = port
+        self.groups.startup()
+        self.transactions.startup()
+        for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC):
+            topic = self.topics.get(name)
+            if topic is not None:
+                self._lead(topic)
+        self._keep_house()
+        self.wake_timers()
+
+    def stop(self) -> None:
+        """Answer whoever waits, sync everything, close the logs."""
+        for handle in (self._timer, self._housekeeping):
+            if handle is not None:
+                handle.cancel()
+        self.transactions.shutdown()
+        self.groups.shutdown()
+        self.long_polls.close()
+        self._flusher_thread.close()
+        self.topics.directory.close()
+
+    def _fail_later(self, failure: StorageFailed) -> None:
+        """Called by the flusher's thread."""
+        self._loop.call_soon_threadsafe(self._on_failure, failure)
+
+    # Topics
+
+    def _config_of(self, name: str, settings: Mapping[str, str]) -> LogConfig:
+        base = self.config.log
+        if name in INTERNAL_TOPICS:
+            base = replace(base, cleanup_policy=frozenset({"compact"}))
+        return topic_config(base, settings)
+
+    def ensure_offsets_topic(self) -> None:
+        """Made when the first client asks for a coordinator, as Kafka does."""
+        if self.topics.get(OFFSETS_TOPIC) is None:
+            settings = {"cleanup.policy": "compact", "segment.bytes": str(self.config.offsets_topic_segment_bytes)}
+            self.create_topic(OFFSETS_TOPIC, self.offsets_partitions, settings)
+
+    def ensure_transaction_topic(self) -> None:
+        """Made when the first transactional producer asks for its coordinator."""
+        if self.topics.get(TRANSACTION_TOPIC) is None:
+            settings = {
+                "cleanup.policy": "compact",
+                "segment.bytes": str(self.config.transaction_state_log_segment_bytes),
+            }
+            count = self.transactions.manager.config.transaction_state_log_num_partitions
+            self.create_topic(TRANSACTION_TOPIC, count, settings)
+
+    @property
+    def offsets_partitions(self) -> int:
+        """How many partitions the coordinator spreads its groups over."""
+        return self.groups.manager.config.offsets_topic_num_partitions
+
+    def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> Topic:
+        """A new topic; the coordinator hears of its own."""
+        topic = self.topics.create(name, partitions, settings)
+        self._lead(topic)
+        return topic
+
+    def delete_topic(self, topic: Topic) -> None:
+        """It goes, and with it what groups have committed for it. Whoever waits for its records is woken."""
+        partitions = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
+        logs = [log for partition in partitions if (log := self.topics.log(*partition)) is not None]
+        if topic.name == OFFSETS_TOPIC:
+            for number in range(topic.partition_count):
+                self.groups.on_resignation(number, None)
+        if topic.name == TRANSACTION_TOPIC:
+            for number in range(topic.partition_count):
+                self.transactions.on_resignation(number, None)
+        try:
+            self.topics.delete(topic)
+        except StorageFailed:
+            if self.topics.get(topic.name) is not None:  # it could not even be said that it shall go
+                self._lead(topic)
+            raise
+        finally:
+            for log in logs:
+                self._on_progress(log)
+        self.groups.handle_deleted_partitions(partitions)
+
+    def auto_create(self, name: str) -> Topic:
+        """A topic that somebody asked for (`auto.create.topics.enable`)."""
+        if name == OFFSETS_TOPIC:
+            self.ensure_offsets_topic()
+        elif name == TRANSACTION_TOPIC:
+            self.ensure_transaction_topic()
+        else:
+            self.create_topic(name, self.config.num_partitions, {})
+        topic = self.topics.get(name)
+        assert topic is not None
+        return topic
+
+    def _lead(self, topic: Topic) -> None:
+        """If it is a coordinator's, the coordinator takes over what is in it."""
+        elect = {
+            OFFSETS_TOPIC: self.groups.on_election,
+            TRANSACTION_TOPIC: self.transactions.on_election,
+        }.get(topic.name)
+        for partition in range(topic.partition_count if elect else 0):
+            log = self.topics.log(topic.name, partition)
+            if log is not None and elect is not None:
+                elect(partition, leader_epoch(log))
+
+    # Waiting for records
+
+    def when_readable(self, log: Log, wake: Callable[[], None]) -> None:
+        """Call when more of a log may be read; once for each time it is asked."""
+        self._readers.setdefault(log, []).append(wake)
+
+    def forget_reader(self, log: Log, wake: Callable[[], None]) -> None:
+        """Nobody waits for it any more."""
+        waiting = self._readers.get(log)
+        if waiting is not None and wake in waiting:
+            waiting.remove(wake)
+            if not waiting:
+                del self._readers[log]
+
+    def _on_progress(self, log: Log) -> None:
+        for wake in self._readers.pop(log, ()):
+            wake()
+
+    # Time
+
+    def wake_timers(self) -> None:
+        """Something may have been scheduled: be called when it is due."""
+        due = min(filter(None, (each.timers.next_due_ms() for each in (self.groups, self.transactions))), default=None)
+        if due is None:
+            return
+        when = self._loop.time() + max(0, due - self.clock.monotonic_ms()) / 1000
+        if self._timer is not None:
+            if self._timer_at <= when:
+                return
+            self._timer.cancel()
+        # What is due already is no timer to uvloop: its handle does not say when.
+        self._timer, self._timer_at = self._loop.call_at(when, self._run_timers), when
+
+    def _run_timers(self) -> None:
+        self._timer = None
+        self.groups.timers.run_due()
+        self.transactions.timers.run_due()
+        self.wake_timers()
+
+    def _keep_house(self) -> None:
+        """What logs need now and then: retention, cleaning, checkpoints."""
+        self._housekeeping = self._loop.call_later(_HOUSEKEEPING_S, self._keep_house)
+        directory = self.topics.directory
+        sound = [log for log in directory.logs.values() if log.failure is None]
+        chores = [*(log.delete_old_segments for log in sound), lambda: self._cleaner.clean_filthiest(sound)]
+        for chore in (*chores, directory.tick, directory.checkpoint):
+            try:
+                chore()
+            except KohortError as failure:
+                logger.error("housekeeping: %s", failure)

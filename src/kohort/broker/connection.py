@@ -1,0 +1,193 @@
+"""A client's connection: frames in, frames out.
+
+Requests of one connection are served one after the other, as Kafka does: the next is looked at when the one before is
+answered. So answers come in the order of their requests, and a long poll holds up nobody but its own client. A client
+that does not read is not listened to any more until it does.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Sequence
+from time import perf_counter
+from typing import TYPE_CHECKING, cast
+
+from kohort.broker.api import Api
+from kohort.broker.call import Call
+from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_body, read_header, schema_of
+from kohort.errors import ErrorCode
+
+if TYPE_CHECKING:
+    from kohort.broker.server import Server
+
+logger = logging.getLogger(__name__)
+
+_FRAME_HEAD = 4
+_MOST_WAITING = 64
+"""How many requests of a pipelining client are read ahead."""
+_MOST_WAITING_BYTES = 1 << 20
+"""And how large they may be together, not counting the one that is still coming in."""
+
+
+_WRITE_AT_ONCE = 65_536
+"""So much is not kept back to be written with the answers that follow: a client that does not read must be noticed."""
+
+
+class Connection(asyncio.Protocol):
+    """One client."""
+
+    def __init__(self, server: "Server") -> None:
+        self._server = server
+        self._traffic = server.traffic
+        self._serving = server.traffic.apis[API_VERSIONS]
+        """What the request that is being served counts for, and when it was looked at first."""
+        self._began = 0.0
+        self._buffer = bytearray()
+        self._frames: deque[bytes] = deque()
+        self._answers = bytearray()
+        self._is_busy = False
+        self._is_serving = False
+        self._is_clogged = False
+        self._bad_frame: str | None = None
+        self._transport: asyncio.Transport | None = None
+        self._host = ""
+        self.last_active = 0.0
+
+    # What asyncio calls
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        self._host = f"/{transport.get_extra_info('peername')[0]}"
+        self.last_active = self._server.loop.time()
+        self._server.connections.add(self)
+        self._traffic.connections_opened += 1
+
+    def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
+        self._server.connections.discard(self)
+        self._traffic.connections_closed += 1
+        self._transport = None
+        self._frames.clear()
+        self._buffer.clear()
+
+    def data_received(self, data: bytes) -> None:
+        self.last_active = self._server.loop.time()
+        self._traffic.bytes_in += len(data)
+        if self._bad_frame is None:
+            self._buffer += data
+            self._cut_frames()
+            self._serve()
+
+    def pause_writing(self) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+        self._is_clogged = True
+
+    def resume_writing(self) -> None:
+        if self._transport is not None:
+            self._transport.resume_reading()
+        self._is_clogged = False
+        self._serve()
+
+    # Frames
+
+    def _cut_frames(self) -> None:
+        """Take whole frames out of the buffer. Behind one that cannot be there is nothing more to be understood."""
+        buffer, at = self._buffer, 0
+        while len(buffer) - at >= _FRAME_HEAD:
+            size = int.from_bytes(buffer[at : at + _FRAME_HEAD], "big", signed=True)
+            if not 0 <= size <= self._server.max_request_bytes:
+                self._bad_frame = f"a request of {size} bytes"
+                buffer.clear()
+                return
+            end = at + _FRAME_HEAD + size
+            if end > len(buffer):
+                break
+            with memoryview(buffer) as view:
+                self._frames.append(bytes(view[at + _FRAME_HEAD : end]))
+            at = end
+        del buffer[:at]
+        is_enough = len(self._frames) >= _MOST_WAITING or sum(map(len, self._frames)) >= _MOST_WAITING_BYTES
+        if self._transport is not None and is_enough:
+            self._transport.pause_reading()
+
+    def _serve(self) -> None:
+        """One request after the other, as long as each is answered at once."""
+        if self._is_serving:
+            return
+        self._is_serving = True
+        try:
+            while self._frames and not self._is_busy and not self._is_clogged and self._transport is not None:
+                self._is_busy = True
+                self._handle(self._frames.popleft())
+        finally:
+            self._is_serving = False
+            self._write_out()
+        if self._bad_frame is not None and not self._frames and not self._is_busy:
+            self._close(self._bad_frame)
+        if self._transport is not None and not self._is_clogged and not self._frames:
+            self._transport.resume_reading()
+
+    def _handle(self, frame: bytes) -> None:
+        self._began = perf_counter()
+        try:
+            header = read_header(frame)
+            api = self._server.apis.get(header.api_key)
+            if api is None or not api.first <= header.api_version <= api.last:
+                self._refuse(header, api)
+                return
+            schema = schema_of(header.api_key, header.api_version)
+            request = read_body(frame, header, schema)
+        except BadRequest as error:
+            self._close(str(error))
+            return
+        self._serving = self._traffic.apis[api.key]
+        self._serving.requests[header.api_version] += 1
+        api.handle(self._server.broker, Call(header, schema, request, self._host, self._send, self._close))
+        self._server.broker.wake_timers()
+
+    def _refuse(self, header: RequestHeader, api: Api | None) -> None:
+        """Kafka closes the connection, except that ApiVersions tells a newer client which version we speak."""
+        if api is None or header.api_key != API_VERSIONS:
+            self._close(f"API {header.api_key}, version {header.api_version} is not served")
+            return
+        self._serving = self._traffic.apis[API_VERSIONS]
+        schema = schema_of(API_VERSIONS, 0)
+        versions = [{"api_key": API_VERSIONS, "min_version": api.first, "max_version": api.last}]
+        refusal = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": versions}
+        Call(header, schema, self._server.nothing, self._host, self._send, self._close).answer(refusal)
+
+    def _send(self, body: bytes | None, errors: Sequence[int]) -> None:
+        """The request that was being served is answered."""
+        if self._transport is None:
+            return
+        self._serving.times.record(perf_counter() - self._began)
+        for code in errors:
+            self._serving.errors[code] = self._serving.errors.get(code, 0) + 1
+        if body is not None:
+            self._traffic.bytes_out += _FRAME_HEAD + len(body)
+            self._answers += len(body).to_bytes(_FRAME_HEAD, "big")
+            self._answers += body
+        self._is_busy = False
+        if not self._is_serving or len(self._answers) >= _WRITE_AT_ONCE:
+            self._write_out()
+        self._serve()
+
+    def _write_out(self) -> None:
+        """All answers that are ready, in one go: each write is a call to the system."""
+        if self._answers and self._transport is not None:
+            self._transport.write(bytes(self._answers))
+        self._answers.clear()
+
+    def _close(self, reason: str) -> None:
+        self._write_out()
+        if self._transport is not None:
+            logger.info("connection from %s is closed: %s", self._host, reason)
+            self._traffic.bad_requests += 1
+            self._transport.close()
+            self._transport = None
+        self._frames.clear()
+
+    def close(self) -> None:
+        """The server is going down; what was written still goes out."""
+        if self._transport is not None:
+            self._transport.close()

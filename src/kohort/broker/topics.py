@@ -1,0 +1,239 @@
+"""The topics of this broker: which there are, their partitions, their settings.
+
+They stand in `topics.json` (see `topics_file.py`), which is always written first and tells what is under way: a topic
+whose partitions are not all made, or that is being deleted. What a crash leaves half done is finished at the next
+start. A partition that was made and is not there any more is missing, and stays so: an empty one in its place would
+look as if nothing had ever been in it. Directories that the file does not tell of, written by another broker, are
+topics all the same.
+"""
+
+import logging
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from uuid import UUID, uuid4
+
+from kohort.broker.topics_file import (
+    INTERNAL_TOPICS,
+    MOST_PARTITIONS,
+    OFFSETS_TOPIC,
+    TRANSACTION_TOPIC,
+    Topic,
+    TopicsFile,
+)
+from kohort.clock import Clock
+from kohort.config import FlushMode, LogConfig
+from kohort.errors import ClientError, CorruptLog, ErrorCode, StorageFailed
+from kohort.log.directory import LogDirectory
+from kohort.log.failures import storage_errors
+from kohort.log.files import Files, join
+from kohort.log.names import TopicPartition, deleted_directory, is_topic_name
+from kohort.log.partition import Log
+
+__all__ = ["INTERNAL_TOPICS", "OFFSETS_TOPIC", "TRANSACTION_TOPIC", "InvalidTopic", "Topic", "TopicExists", "Topics"]
+
+logger = logging.getLogger(__name__)
+
+
+class TopicExists(ClientError):
+    """The name is taken."""
+
+    code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class InvalidTopic(ClientError):
+    """No topic can have this name, or none beside those that there are."""
+
+    code = ErrorCode.INVALID_TOPIC
+
+
+class Topics:
+    """All topics, and the logs of their partitions."""
+
+    def __init__(
+        self,
+        files: Files,
+        path: str,
+        clock: Clock,
+        config_of: Callable[[str, Mapping[str, str]], LogConfig],
+        *,
+        broker_id: int,
+        flush_mode: FlushMode,
+    ) -> None:
+        self._files = files
+        self._data_path = path
+        self._config_of = config_of
+        self._file = TopicsFile(files, path)
+        with storage_errors(path):
+            files.make_dir(path)
+        self._topics = self._file.read()
+        self._check_settings()
+        self.directory = LogDirectory(files, path, clock, self.config_of, broker_id=broker_id, flush_mode=flush_mode)
+        try:
+            if self._file.read() != self._topics:
+                raise StorageFailed(f"{self._file.path} has changed while it was read")
+            self._resume()
+        except BaseException:
+            self.directory.close()
+            raise
+
+    def __iter__(self) -> Iterator[Topic]:
+        return iter([topic for topic in self._topics.values() if not topic.is_doomed])
+
+    def get(self, name: str) -> Topic | None:
+        topic = self._topics.get(name)
+        return None if topic is None or topic.is_doomed else topic
+
+    def by_id(self, topic_id: UUID) -> Topic | None:
+        return next((topic for topic in self if topic.topic_id == topic_id), None)
+
+    def log(self, name: str, partition: int) -> Log | None:
+        """The log of a partition, if there is one and it could be opened."""
+        if name in self._topics and self._topics[name].is_doomed:
+            return None
+        return self.directory.logs.get(TopicPartition(name, partition))
+
+    def config_of(self, name: str) -> LogConfig:
+        topic = self._topics.get(name)
+        return self._config_of(name, {} if topic is None else topic.settings)
+
+    def check_new(self, name: str) -> None:
+        """`InvalidTopic` or `TopicExists` if there can be no new topic of this name."""
+        if not is_topic_name(name):
+            raise InvalidTopic(
+                f"{name!r} is no name for a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'; not . or .."
+            )
+        if self.get(name) is not None:
+            raise TopicExists(f"topic '{name}' exists already")
+        for topic in self:
+            if _metric_name(topic.name) == _metric_name(name):
+                raise InvalidTopic(
+                    f"topic '{name}' collides with topic '{topic.name}': they differ in '.' and '_' only"
+                )
+
+    def check_config(self, name: str, settings: Mapping[str, str]) -> LogConfig:
+        """What the settings would mean for the topic; `BadSetting` if they cannot be."""
+        return self._config_of(name, settings)
+
+    def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> Topic:
+        """A new topic. If the disk fails, there is none."""
+        self.check_new(name)
+        self.check_config(name, settings)
+        if not 0 < partitions <= MOST_PARTITIONS:
+            raise ValueError(f"{partitions} partitions")
+        if name in self._topics:
+            self._finish_deletion(self._topics[name])
+        topic = Topic(name, uuid4(), partitions, 0, dict(settings))
+        self._change(topic)
+        try:
+            self._make_partitions(topic)
+            self._change(replace(topic, made=partitions))
+        except StorageFailed:
+            self._undo_creation(topic)
+            raise
+        return self._topics[name]
+
+    def add_partitions(self, topic: Topic, count: int) -> Topic:
+        """Up to `count` partitions. If the disk fails there are as many as could be made, and the rest later."""
+        if not topic.partition_count < count <= MOST_PARTITIONS:
+            raise ValueError(f"{topic.name} has {topic.partition_count} partitions, not {count}")
+        grown = replace(topic, partition_count=count)
+        self._change(grown)
+        self._make_partitions(grown)
+        self._change(replace(grown, made=count))
+        return self._topics[topic.name]
+
+    def delete(self, topic: Topic) -> None:
+        """It is gone at once. If the disk fails its files are removed at the next start."""
+        doomed = replace(topic, is_doomed=True)
+        self._change(doomed)
+        self._finish_deletion(doomed)
+
+    def change_settings(self, topic: Topic, settings: Mapping[str, str]) -> Topic:
+        """Its logs follow from now on."""
+        config = self.check_config(topic.name, settings)
+        changed = replace(topic, settings=dict(settings))
+        self._change(changed)
+        for partition in range(topic.partition_count):
+            log = self.log(topic.name, partition)
+            if log is not None:
+                log.config = config
+        return changed
+
+    def _change(self, topic: Topic) -> None:
+        self._write({**self._topics, topic.name: topic})
+
+    def _write(self, topics: dict[str, Topic]) -> None:
+        """The file first: what could not be written down has not happened."""
+        self._file.write(topics.values())
+        self._topics = topics
+
+    def _make_partitions(self, topic: Topic) -> None:
+        known = self.directory.logs.keys() | self.directory.failed.keys()
+        for number in range(topic.made, topic.partition_count):
+            partition = TopicPartition(topic.name, number)
+            if partition not in known:
+                self.directory.create_log(partition)
+
+    def _undo_creation(self, topic: Topic) -> None:
+        """Nobody was told that it exists, and nobody sees it; a disk that fails now is asked again later."""
+        doomed = replace(topic, is_doomed=True)
+        self._topics = {**self._topics, topic.name: doomed}
+        try:
+            self._change(doomed)
+            self._finish_deletion(doomed)
+        except StorageFailed as failure:
+            logger.error("what was made of topic %s stays for now: %s", topic.name, failure)
+
+    def _finish_deletion(self, doomed: Topic) -> None:
+        """Its partitions, as far as they are there, then its name."""
+        partitions = [TopicPartition(doomed.name, number) for number in range(doomed.partition_count)]
+        known = self.directory.logs.keys() | self.directory.failed.keys()
+        with storage_errors(self._data_path):
+            self.directory.delete_logs([partition for partition in partitions if partition in known])
+            for partition in partitions:
+                if partition not in known:
+                    self._set_aside(partition)
+        self._write({name: topic for name, topic in self._topics.items() if name != doomed.name})
+
+    def _set_aside(self, partition: TopicPartition) -> None:
+        """What is there of a partition that is no log: it was not made to the end, or not deleted to the end."""
+        path = join(self._data_path, str(partition))
+        if self._files.exists(path):
+            self._files.rename(path, join(self._data_path, deleted_directory(partition, uuid4().hex)))
+            self._files.sync_dir(self._data_path)
+
+    def _resume(self) -> None:
+        """Finish what was half done, and take in what another broker left here."""
+        for topic in list(self._topics.values()):
+            if topic.is_doomed:
+                self._finish_deletion(topic)
+            elif topic.made < topic.partition_count:
+                self._make_partitions(topic)
+                self._change(replace(topic, made=topic.partition_count))
+        adopted = dict(self._topics)
+        for name, number in [*self.directory.logs, *self.directory.failed]:
+            if number >= MOST_PARTITIONS:
+                logger.warning("%s-%s is not taken for a partition: its number is too high", name, number)
+                continue
+            topic = adopted.get(name) or Topic(name, uuid4(), 0, 0, {})
+            count = max(topic.partition_count, number + 1)
+            adopted[name] = replace(topic, partition_count=count, made=count)
+        if adopted != self._topics or not self._files.exists(self._file.path):
+            self._write(adopted)
+        for topic in self:
+            for number in range(topic.partition_count):
+                partition = TopicPartition(topic.name, number)
+                if partition not in self.directory.logs and partition not in self.directory.failed:
+                    logger.error("%s is missing: its directory is not there", partition)
+
+    def _check_settings(self) -> None:
+        for topic in self._topics.values():
+            try:
+                self.check_config(topic.name, topic.settings)
+            except ClientError as error:
+                raise CorruptLog(f"the settings of topic {topic.name}: {error}", path=self._file.path) from error
+
+
+def _metric_name(name: str) -> str:
+    """Two topics may not have the same: Kafka's metrics write one for the other."""
+    return name.replace(".", "_")

@@ -1,0 +1,111 @@
+"""`topics.json`: what the data directory's topics are called, their ids, partitions and settings.
+
+It is replaced as a whole, so a crash leaves the old content or the new. A file that is not what we write is refused:
+whoever changed it by hand is told where, and nothing is guessed.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+from kohort.errors import CorruptLog
+from kohort.log.failures import storage_errors
+from kohort.log.files import Files, join, read_whole, write_whole
+from kohort.log.names import is_topic_name
+
+NAME = "topics.json"
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTION_TOPIC = "__transaction_state"
+INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC})
+MOST_PARTITIONS = 100_000
+"""Of one topic: every one of them is told in every answer about it."""
+
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic. Its settings are those that differ from the broker's, under Kafka's names."""
+
+    name: str
+    topic_id: UUID
+    partition_count: int
+    made: int
+    """Partitions from this one on are still to be made."""
+    settings: dict[str, str] = field(default_factory=dict)
+    is_doomed: bool = False
+    """Being deleted: nobody sees it any more."""
+
+    @property
+    def is_internal(self) -> bool:
+        return self.name in INTERNAL_TOPICS
+
+
+class TopicsFile:
+    """Where topics are written down."""
+
+    def __init__(self, files: Files, directory: str) -> None:
+        self._files = files
+        self.path = join(directory, NAME)
+
+    def read(self) -> dict[str, Topic]:
+        """Every topic by its name; none if there is no file. `CorruptLog` if it is not one that we wrote."""
+        with storage_errors(self.path):
+            if not self._files.exists(self.path):
+                return {}
+            data = read_whole(self._files, self.path)
+        try:
+            told = json.loads(data, object_pairs_hook=_without_twins)
+        except (ValueError, RecursionError) as error:
+            raise self._damage(f"it is not JSON: {error}") from error
+        if not isinstance(told, dict) or told.get("version") != _VERSION or not isinstance(told.get("topics"), dict):
+            raise self._damage(f"it does not tell of topics as version {_VERSION} does")
+        topics = {name: self._topic(name, entry) for name, entry in told["topics"].items()}
+        if len({topic.topic_id for topic in topics.values()}) < len(topics):
+            raise self._damage("two topics have the same id")
+        return topics
+
+    def write(self, topics: Iterable[Topic]) -> None:
+        """Durable when it returns."""
+        told = {
+            topic.name: {
+                "id": str(topic.topic_id),
+                "partitions": topic.partition_count,
+                "made": topic.made,
+                "settings": topic.settings,
+                "doomed": topic.is_doomed,
+            }
+            for topic in topics
+        }
+        with storage_errors(self.path):
+            write_whole(self._files, self.path, json.dumps({"version": _VERSION, "topics": told}, indent=1).encode())
+
+    def _topic(self, name: str, entry: Any) -> Topic:
+        if not is_topic_name(name):
+            raise self._damage(f"{name!r} is no name for a topic")
+        if not isinstance(entry, dict):
+            raise self._damage(f"nothing is told of topic {name}")
+        count, made, settings = entry.get("partitions"), entry.get("made"), entry.get("settings")
+        if type(count) is not int or type(made) is not int or not 0 <= made <= count <= MOST_PARTITIONS or not count:
+            raise self._damage(f"topic {name} has {count!r} partitions, of which {made!r} are made")
+        if not isinstance(settings, dict) or not all(isinstance(text, str) for text in settings.values()):
+            raise self._damage(f"the settings of topic {name} are {settings!r}")
+        if type(entry.get("doomed")) is not bool:
+            raise self._damage(f"topic {name} is doomed or not: {entry.get('doomed')!r}")
+        try:
+            topic_id = UUID(entry["id"])
+        except (KeyError, ValueError, AttributeError, TypeError):
+            raise self._damage(f"the id of topic {name} is {entry.get('id')!r}") from None
+        return Topic(name, topic_id, count, made, settings, entry["doomed"])
+
+    def _damage(self, reason: str) -> CorruptLog:
+        return CorruptLog(reason, path=self.path)
+
+
+def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a name stands in it twice")
+    return values

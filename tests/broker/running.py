@@ -1,0 +1,97 @@
+"""A whole broker behind a real socket, in a thread of its own, for as long as a test needs it."""
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from kohort.broker.broker import Broker
+from kohort.broker.server import Server
+from kohort.broker.settings import BrokerConfig, with_settings
+from kohort.clock import Clock, SystemClock
+from kohort.config import FlushMode
+from kohort.errors import StorageFailed
+from kohort.log.files import Files, RealFiles
+from kohort.log.simulated_files import SimulatedFiles
+from tests.broker.wire_client import WireClient
+
+T = TypeVar("T")
+
+_PATIENCE_S = 30.0
+
+
+@dataclass(frozen=True)
+class Running:
+    """A broker that serves."""
+
+    broker: Broker
+    server: Server
+    loop: asyncio.AbstractEventLoop
+    port: int
+    failures: list[StorageFailed]
+    """What the broker's disk did to it."""
+    unhandled: list[dict[str, object]]
+    """Errors that nobody in the broker's thread has handled; there should be none."""
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    def client(self, *, client_id: str | None = "wire-client") -> WireClient:
+        return WireClient(self.port, client_id=client_id)
+
+    def on_loop(self, call: Callable[[], T]) -> T:
+        """Call something of the broker where it may be called: in its own thread."""
+        told: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                told.set_result(call())
+            except BaseException as error:  # noqa: BLE001 - the test hears of it, whatever it is
+                told.set_exception(error)
+
+        self.loop.call_soon_threadsafe(run)
+        return told.result(_PATIENCE_S)
+
+
+@contextmanager
+def running(
+    path: Path | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    files: Files | None = None,
+    clock: Clock | None = None,
+) -> Iterator[Running]:
+    """A broker on a directory, or in memory, with these settings under Kafka's names; stopped cleanly at the end.
+
+    An error that nobody handled in the broker's thread fails the test.
+    """
+    if files is None:
+        files = SimulatedFiles() if path is None else RealFiles()
+    data = "/memory" if path is None else str(path)
+    flush_mode = FlushMode.OS if path is None else FlushMode.ALWAYS
+    config = BrokerConfig(port=0, data=data, log_flush_mode=flush_mode)
+    config = with_settings(config, {"group.initial.rebalance.delay.ms": "0", **(settings or {})})
+    loop = asyncio.new_event_loop()
+    unhandled: list[dict[str, object]] = []
+    loop.set_exception_handler(lambda _, context: unhandled.append(context))
+    failures: list[StorageFailed] = []
+    broker = Broker(config, files, clock or SystemClock(), loop, on_failure=failures.append)
+    server = Server(broker, loop)
+    port = loop.run_until_complete(server.listen(config.host, 0))
+    broker.start(port)
+    thread = threading.Thread(target=loop.run_forever, name="broker")
+    thread.start()
+    try:
+        yield Running(broker, server, loop, port, failures, unhandled)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join(_PATIENCE_S)
+        broker.stop()
+        loop.run_until_complete(server.close())
+        loop.close()
+    assert not unhandled, unhandled

@@ -1,0 +1,231 @@
+"""What becomes of records that are sent."""
+
+import errno
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from kohort.errors import ErrorCode
+from kohort.log.faulty_files import FaultyFiles
+from kohort.log.simulated_files import SimulatedFiles
+from kohort.records.compression import Codec
+from tests.broker.data_plane import (
+    PRODUCE,
+    TOPIC,
+    batch,
+    end_transaction,
+    fetch,
+    make_topic,
+    now_ms,
+    produce,
+    produce_all,
+    produce_request,
+    values,
+)
+from tests.broker.running import running
+from tests.broker.wire_client import Closed
+
+
+@pytest.mark.parametrize("version", range(3, 12))
+def test_every_version_appends_and_tells_the_offset(version: int) -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        assert produce(client, batch("a", "b"), version=version).base_offset == 0
+        second = produce(client, batch("c"), version=version)
+        assert (second.error_code, second.base_offset, second.log_append_time) == (0, 2, None)
+        assert values(fetch(client, 0).records) == ["a", "b", "c"]
+
+
+def test_versions_below_3_are_told_of_but_not_served() -> None:
+    with running() as broker, broker.client() as client:
+        told = {api.api_key: (api.min_version, api.max_version) for api in client.ask(18, 0).api_keys}
+        assert told[PRODUCE] == (0, 11)
+        client.send_frame(b"\0\0\0\2\0\0\0\1\0\0" + b"\0\1\0\0\0\0\0\0\0\0")
+        with pytest.raises(Closed):
+            client.receive_frame()
+
+
+class SlowDisk(FaultyFiles):
+    """Files whose syncs take until somebody lets them go."""
+
+    def __init__(self) -> None:
+        super().__init__(SimulatedFiles())
+        self.may_sync = threading.Event()
+        self.may_sync.set()
+
+    @contextmanager
+    def call(self, name: str, path: str) -> Iterator[None]:
+        if name == "sync":
+            assert self.may_sync.wait(30)
+        with super().call(name, path):
+            yield
+
+
+@pytest.mark.parametrize("acks", [1, -1])
+def test_an_answer_waits_until_the_records_are_on_the_disk(acks: int) -> None:
+    files = SlowDisk()
+    with running(files=files, settings={"log.flush.mode": "always"}) as broker, broker.client() as client:
+        make_topic(broker)
+        log = broker.broker.topics.log(TOPIC, 0)
+        assert log is not None
+        produce(client, batch("a"))
+        with broker.client() as other:
+            files.may_sync.clear()
+            client.send(PRODUCE, 8, **produce_request(batch("b", "c"), acks=acks))
+            while broker.on_loop(lambda: log.log_end_offset) != 3:
+                pass
+            unseen = fetch(other, 0)
+            assert (unseen.high_watermark, values(unseen.records)) == (1, ["a"])
+            assert not client.has_answer()
+            files.may_sync.set()
+            assert client.receive().responses[0].partition_responses[0].base_offset == 1
+            assert fetch(other, 0).high_watermark == 3
+
+
+def test_acks_0_is_not_answered() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        client.send(PRODUCE, 8, **produce_request(batch("a"), acks=0))
+        assert produce(client, batch("b")).base_offset == 1
+
+
+def test_acks_0_that_fails_ends_the_connection() -> None:
+    with running() as broker, broker.client() as client:
+        client.send(PRODUCE, 8, **produce_request(batch("a"), topic="nowhere", acks=0))
+        with pytest.raises(Closed):
+            client.receive_frame()
+
+
+def test_other_acks_are_refused() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        refused = produce(client, batch("a"), acks=2)
+        assert (refused.error_code, refused.base_offset) == (ErrorCode.INVALID_REQUIRED_ACKS, -1)
+        assert produce(client, batch("b")).base_offset == 0
+
+
+def test_a_partition_that_is_refused_does_not_keep_the_others_back() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, partitions=2)
+        broken = bytearray(batch("a"))
+        broken[-1] ^= 1
+        answers = produce_all(client, bytes(broken), batch("b"), batch("c"), b"")
+        assert [answer.error_code for answer in answers] == [
+            ErrorCode.CORRUPT_MESSAGE,
+            ErrorCode.NONE,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+            ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ]
+        assert [answer.base_offset for answer in answers] == [-1, 0, -1, -1]
+
+
+@pytest.mark.parametrize("records", [None, b""])
+def test_no_batch_at_all_is_refused_with_a_reason(records: bytes | None) -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        refused = produce(client, records)
+        assert (refused.error_code, refused.log_start_offset) == (ErrorCode.INVALID_RECORD, 0)
+        assert refused.error_message
+
+
+def test_a_batch_that_is_too_large_is_refused() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, max_message_bytes="100")
+        assert produce(client, batch("x" * 200)).error_code == ErrorCode.MESSAGE_TOO_LARGE
+
+
+@pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
+def test_internal_topics_are_not_for_clients(topic: str) -> None:
+    with running() as broker, broker.client() as client, broker.client(client_id="__admin_client") as admin:
+        make_topic(broker, topic)
+        assert produce(client, batch("a"), topic=topic).error_code == ErrorCode.INVALID_TOPIC
+        assert produce(admin, batch("a"), topic=topic).error_code == ErrorCode.NONE
+
+
+def test_the_broker_s_time_is_told_where_it_counts() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, message_timestamp_type="LogAppendTime")
+        before = now_ms()
+        told = produce(client, batch("a", time=1)).log_append_time
+        assert before <= told.timestamp() * 1000 <= now_ms()
+
+
+def test_zstd_needs_version_7() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        packed = batch("a" * 100, codec=Codec.ZSTD)
+        assert produce(client, packed, version=6).error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+        assert produce(client, packed, version=7).error_code == ErrorCode.NONE
+
+
+def test_an_idempotent_producer_is_answered_twice_but_written_once() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        first = batch("a", "b", producer=7, epoch=0, sequence=0)
+        assert produce(client, first).base_offset == 0
+        assert produce(client, batch("c", producer=7, epoch=0, sequence=2)).base_offset == 2
+        again = produce(client, first)
+        assert (again.error_code, again.base_offset) == (ErrorCode.NONE, 0)
+        gap = produce(client, batch("e", producer=7, epoch=0, sequence=4))
+        assert (gap.error_code, gap.log_start_offset) == (ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, 0)
+        assert produce(client, batch("d", producer=7, epoch=1, sequence=0)).base_offset == 3
+        fenced = produce(client, batch("e", producer=7, epoch=0, sequence=3))
+        assert fenced.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
+        assert values(fetch(client, 0).records) == ["a", "b", "c", "d"]
+
+
+def test_a_transactional_batch_needs_a_transactional_id() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, partitions=2)
+        within = batch("a", producer=7, epoch=0, sequence=0, transactional=True)
+        refused = produce_all(client, batch("b"), within)
+        assert {answer.error_code for answer in refused} == {ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED}
+        assert produce(client, within, transactional_id="t").error_code == ErrorCode.NONE
+        end_transaction(broker, 7, commit=True)
+        assert fetch(client, 0).last_stable_offset == 2
+
+
+class FullDisk(FaultyFiles):
+    """Files that have no room for one call of some kind."""
+
+    def __init__(self) -> None:
+        super().__init__(SimulatedFiles())
+        self.refuses: str | None = None
+
+    @contextmanager
+    def call(self, name: str, path: str) -> Iterator[None]:
+        if name == self.refuses:
+            self.refuses = None
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        with super().call(name, path):
+            yield
+
+
+@pytest.mark.parametrize(
+    ("version", "error"), [(3, ErrorCode.NOT_LEADER_OR_FOLLOWER), (4, ErrorCode.KAFKA_STORAGE_ERROR)]
+)
+def test_a_full_disk_is_told_and_forgotten_when_there_is_room_again(version: int, error: ErrorCode) -> None:
+    files = FullDisk()
+    with running(files=files) as broker, broker.client() as client:
+        make_topic(broker)
+        assert produce(client, batch("a")).error_code == ErrorCode.NONE
+        files.refuses = "append"
+        refused = produce(client, batch("b"), version=version)
+        assert (refused.error_code, refused.base_offset) == (error, -1)
+        assert produce(client, batch("b")).base_offset == 1
+
+
+def test_what_could_not_be_synced_is_not_acknowledged() -> None:
+    files = FullDisk()
+    with running(files=files, settings={"log.flush.mode": "always"}) as broker, broker.client() as client:
+        make_topic(broker)
+        assert produce(client, batch("a")).error_code == ErrorCode.NONE
+        files.refuses = "sync"
+        refused = produce(client, batch("b"))
+        assert (refused.error_code, refused.base_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+        assert produce(client, batch("c")).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+        assert fetch(client, 0).high_watermark == 1
+    assert len(broker.failures) == 1
