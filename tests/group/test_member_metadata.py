@@ -54,7 +54,9 @@ def test_a_protocol_that_a_member_does_not_support_has_no_metadata() -> None:
 
 
 def test_a_protocol_that_is_named_twice_counts_once_and_by_its_first_metadata() -> None:
-    """Repaired: a protocol that a member names twice has one vote (2.6.3 counts two and can never finish the rebalance)"""
+    """Repaired: a protocol that a member names twice has one vote (2.6.3 counts two and can never finish the
+    rebalance)
+    """
     twice = member((("range", b"\0"), ("roundrobin", b"\1"), ("range", b"\2")))
     assert twice.protocol_names == ("range", "roundrobin")
     assert twice.metadata("range") == b"\0"
