@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-kafka check behaviours soak docs demo bench clean
+.PHONY: help install test test-kafka oracle check behaviours soak docs demo bench clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -21,6 +21,9 @@ test: install check behaviours ## lint, types, layers, documents and every test
 
 test-kafka: install ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
+
+oracle: install    ## the same requests to Apache Kafka 2.6.3 and to kohort, compared (needs Java and Maven)
+	$(BIN)/python -m oracle
 
 check: install     ## lint, types, layers
 	$(BIN)/ruff check .

@@ -381,7 +381,7 @@ def groups_are_those_of_the_log(world: World) -> None:
             elif record is None:
                 assert group.generation_id == 0, f"{name!r}, generation {group.generation_id} is not in the log"
             else:
-                assert as_written(group) == as_read(record), name
+                assert as_written(group) == as_read(record), f"{name!r} in memory and in the log"
 
 
 def a_restart_finds_what_the_log_says(world: World) -> None:
@@ -401,7 +401,7 @@ def a_restart_finds_what_the_log_says(world: World) -> None:
             if record is not None and len(record.members) > successor.config.group_max_size:
                 state = GroupState.PREPARING_REBALANCE  # static members that stayed away were not counted
             assert group.state is state, f"{name!r} is {group.state}, not {state}"
-            assert record is None or as_written(group) == as_read(record), name
+            assert record is None or as_written(group) == as_read(record), f"{name!r} after a restart"
 
 
 ALWAYS: tuple[Callable[[World], None], ...] = (

@@ -1,0 +1,1 @@
+"""The oracle: one and the same conversation with Apache Kafka and with kohort, compared field by field."""
