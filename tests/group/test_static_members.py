@@ -181,7 +181,7 @@ def test_a_static_member_that_joins_with_a_pending_id_is_an_error_in_the_log(cap
     assert answer.result == JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, follower.member_id)
     error = logged_error(caplog)
     assert follower.member_id in error
-    assert "static member follower " in error
+    assert "static member 'follower' " in error
 
 
 def test_a_static_member_that_leaves_with_a_pending_id_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
@@ -196,7 +196,7 @@ def test_a_static_member_that_leaves_with_a_pending_id_is_an_error_in_the_log(ca
     assert c.leave(GROUP, (follower.member_id, "follower")) == LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
     error = logged_error(caplog)
     assert follower.member_id in error
-    assert "static member follower " in error
+    assert "static member 'follower' " in error
 
 
 def test_a_static_member_that_comes_back_to_an_empty_group_is_an_error_in_the_log(
@@ -214,7 +214,7 @@ def test_a_static_member_that_comes_back_to_an_empty_group_is_an_error_in_the_lo
     assert answer.result == JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, MemberId(""))
     error = logged_error(caplog)
     assert GROUP in error
-    assert "static member follower " in error
+    assert "static member 'follower' " in error
 
 
 def test_a_static_member_that_nobody_is_behind_is_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

@@ -145,7 +145,7 @@ class GroupCoordinator:
                 try:
                     self._rebalances.join(group, request, respond)
                 except IllegalState as wrong:
-                    logger.error("a join of group %s that cannot be: %s", group.group_id, wrong)
+                    logger.error("a join of group %r that cannot be: %s", group.group_id, wrong)
                     respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
 
     def handle_sync_group(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
@@ -200,7 +200,7 @@ class GroupCoordinator:
                     error = ErrorCode.UNKNOWN_MEMBER_ID if group is None else self._rebalances.leave(group, leaving)
                     results.append(LeaveMemberResult(leaving.member_id, leaving.group_instance_id, error))
             except IllegalState as wrong:
-                logger.error("a leave from group %s that cannot be: %s", request.group_id, wrong)
+                logger.error("a leave from group %r that cannot be: %s", request.group_id, wrong)
                 return LeaveGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR)
         return LeaveGroupResult(ErrorCode.NONE, tuple(results))
 

@@ -246,7 +246,7 @@ class GroupMetadataManager:
 
         def done(error: ErrorCode, _: int) -> None:
             if error is not ErrorCode.NONE:
-                logger.warning("group %s, generation %d was not written: %s", group.group_id, generation_id, error.name)
+                logger.warning("group %r, generation %d was not written: %s", group.group_id, generation_id, error.name)
             answer(group_error(error))
             if settled is not None:
                 settled(group_error(error))
@@ -314,7 +314,7 @@ class GroupMetadataManager:
             group.offsets.prepare_txn_commit(producer_id, offsets)
         if were_consistent and not group.offsets.are_consistent:
             logger.warning(
-                "group %s gets plain and transactional commits in one generation: the later in the log wins",
+                "group %r gets plain and transactional commits in one generation: the later in the log wins",
                 group.group_id,
             )
 

@@ -95,7 +95,7 @@ class Rebalances:
         """Without an id: a new member, or a static one that has lost its own."""
         new_id = self._new_member_id(request)
         if new_id is None:
-            logger.error("a member id made of client id or instance id in group %s would be too long", group.group_id)
+            logger.error("a member id made of client id or instance id in group %r would be too long", group.group_id)
             respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, UNKNOWN_MEMBER_ID))
         elif group.has_static_member(request.group_instance_id):
             self._replace_static_member(group, new_id, request, respond)
@@ -117,7 +117,7 @@ class Rebalances:
         member_id, instance_id = request.member_id, request.group_instance_id
         if group.is_pending_member(member_id):
             if instance_id is not None:
-                raise IllegalState(f"static member {instance_id} was not expected to be pending, as {member_id}")
+                raise IllegalState(f"static member {instance_id!r} was not expected to be pending, as {member_id!r}")
             self._add_member(group, member_id, request, respond)
             return
         if group.is_static_member_fenced(member_id, instance_id):
@@ -171,7 +171,7 @@ class Rebalances:
         group.add(member, respond)
         self._schedule_expiration(group, member, NEW_MEMBER_JOIN_TIMEOUT_MS)
         group.remove_pending_member(member_id)
-        self._maybe_prepare_rebalance(group, f"new member {member_id}")
+        self._maybe_prepare_rebalance(group, f"new member {member_id!r}")
 
     def _update_member(
         self, group: GroupMetadata, member: MemberMetadata, request: JoinGroupRequest, respond: JoinCallback
@@ -179,7 +179,7 @@ class Rebalances:
         group.update_member(
             member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, respond
         )
-        self._maybe_prepare_rebalance(group, f"member {member.member_id} joins again")
+        self._maybe_prepare_rebalance(group, f"member {member.member_id!r} joins again")
 
     def _replace_static_member(
         self, group: GroupMetadata, new_id: MemberId, request: JoinGroupRequest, respond: JoinCallback
@@ -188,7 +188,7 @@ class Rebalances:
         instance_id = request.group_instance_id
         if group.state in (GroupState.EMPTY, GroupState.DEAD):
             raise IllegalState(
-                f"group {group.group_id} is {group.state} and has a static member {instance_id} all the same"
+                f"group {group.group_id!r} is {group.state} and has a static member {instance_id!r} all the same"
             )
         old_id = group.static_members[instance_id or ""]
         leader_before = group.leader_or_unknown
@@ -204,7 +204,7 @@ class Rebalances:
                 self._store_static_member(group, member, leader_before)
             case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
                 # The leader may already be at an assignment for the old id.
-                self._prepare_rebalance(group, f"static member {instance_id} is back as {new_id}")
+                self._prepare_rebalance(group, f"static member {instance_id!r} is back as {new_id!r}")
             case _:
                 pass  # the group is rebalancing: the join is parked with those of the others
 
@@ -259,7 +259,7 @@ class Rebalances:
         self._cancel_delayed_sync(group)
         is_initial = group.is_(GroupState.EMPTY)
         group.transition_to(GroupState.PREPARING_REBALANCE)
-        logger.info("group %s, generation %d begins to rebalance: %s", group.group_id, group.generation_id, reason)
+        logger.info("group %r, generation %d begins to rebalance: %s", group.group_id, group.generation_id, reason)
         if is_initial:
             delay_ms = self._config.group_initial_rebalance_delay_ms
             self._delay_initial_join(group, delay_ms, max(group.rebalance_timeout_ms - delay_ms, 0))
@@ -303,16 +303,16 @@ class Rebalances:
                 group.remove(member.member_id)
         if group.members and not group.maybe_elect_new_joined_leader():
             # Only static members that are away are left: wait until they come or their sessions end.
-            logger.info("group %s cannot complete its rebalance: nobody has joined again", group.group_id)
+            logger.info("group %r cannot complete its rebalance: nobody has joined again", group.group_id)
             self._delay_join(group, _NOBODY_JOINED_PAUSE_MS)
             return
         group.init_next_generation()
         if group.is_(GroupState.EMPTY):
-            logger.info("group %s, generation %d is empty", group.group_id, group.generation_id)
+            logger.info("group %r, generation %d is empty", group.group_id, group.generation_id)
             # Should this fail, the generation before it comes back after a restart, and its sessions run out.
             self._manager.store_group(group, {}, lambda _: None)
             return
-        logger.info("group %s, generation %d has %d members", group.group_id, group.generation_id, len(group.members))
+        logger.info("group %r, generation %d has %d members", group.group_id, group.generation_id, len(group.members))
         members = list(group.members.values())
         results = [self._join_result(group, member.member_id) for member in members]
         for member in members:
@@ -433,7 +433,7 @@ class Rebalances:
             return ErrorCode.FENCED_INSTANCE_ID
         if group.is_pending_member(member_id):
             if instance_id is not None:
-                raise IllegalState(f"static member {instance_id} was not expected to be pending, as {member_id}")
+                raise IllegalState(f"static member {instance_id!r} was not expected to be pending, as {member_id!r}")
             self._remove_pending_member(group, member_id)
             return ErrorCode.NONE
         if instance_id is not None and instance_id in group.static_members:
@@ -441,7 +441,7 @@ class Rebalances:
         member = group.members.get(member_id)
         if member is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
-        self._remove_member(group, member, f"member {member_id} left")
+        self._remove_member(group, member, f"member {member_id!r} left")
         return ErrorCode.NONE
 
     def _remove_member(self, group: GroupMetadata, member: MemberMetadata, reason: str) -> None:
@@ -472,8 +472,8 @@ class Rebalances:
         is_gone = group.members.get(member.member_id) is not member
         if group.is_(GroupState.DEAD) or is_gone or member.is_excused:
             return
-        logger.info("member %s of group %s has failed", member.member_id, group.group_id)
-        self._remove_member(group, member, f"member {member.member_id} failed")
+        logger.info("member %r of group %r has failed", member.member_id, group.group_id)
+        self._remove_member(group, member, f"member {member.member_id!r} failed")
 
     def _on_expire_pending_member(self, group: GroupMetadata, member_id: MemberId) -> None:
         """An id was handed out and nobody came with it."""

@@ -161,7 +161,7 @@ class _Removal:
             self._answer(ErrorCode.NOT_COORDINATOR)
             return
         if error is not ErrorCode.NONE:
-            logger.warning("%d tombstones of group %s were not written: %s", len(batch), group.group_id, error.name)
+            logger.warning("%d tombstones of group %r were not written: %s", len(batch), group.group_id, error.name)
             if group.removed_by is self:
                 group.removed_by = None
             self._answer(commit_error(error))
@@ -172,7 +172,7 @@ class _Removal:
         if ends_group:
             group.transition_to(GroupState.DEAD)
             self._manager.forget_group(group)
-            logger.info("group %s is gone in generation %d", group.group_id, group.generation_id)
+            logger.info("group %r is gone in generation %d", group.group_id, group.generation_id)
         if self._next:
             self._turns.soon(self.step)
         else:
