@@ -377,6 +377,10 @@ class GroupMetadata:
         """What is not known counts as subscribed, to be safe."""
         return self.subscribed_topics is None or topic in self.subscribed_topics
 
+    def refresh_subscribed_topics(self) -> None:
+        """A member's subscription has changed without a new generation."""
+        self.subscribed_topics = self._compute_subscribed_topics()
+
     def _compute_subscribed_topics(self) -> frozenset[str] | None:
         if not self.is_consumer_group:
             return None

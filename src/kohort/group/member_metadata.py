@@ -27,6 +27,7 @@ class MemberMetadata:
         "client_host",
         "client_id",
         "group_instance_id",
+        "identities",
         "is_new",
         "member_id",
         "protocol_type",
@@ -34,7 +35,6 @@ class MemberMetadata:
         "session_timeout_ms",
         "session_timer",
         "supported_protocols",
-        "written",
     )
 
     def __init__(
@@ -62,8 +62,8 @@ class MemberMetadata:
         self.is_new = False
         """Its first join is still parked: it has no id to send heartbeats with."""
         self.session_timer: Timer | None = None
-        self.written: WrittenIdentity | None = None
-        """Of a static member whose new id is on the way to the log: who it is if it does not get there."""
+        self.identities: list[WrittenIdentity] = []
+        """Of a static member whose new id is on the way to the log: who it is there, then who it is about to be."""
 
     @property
     def identity(self) -> WrittenIdentity:

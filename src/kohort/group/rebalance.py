@@ -192,7 +192,7 @@ class Rebalances:
             )
         old_id = group.static_members[instance_id or ""]
         leader_before = group.leader_or_unknown
-        written = group.members[old_id].identity if old_id in group.members else None
+        before = group.members[old_id].identity if old_id in group.members else None
         member = group.replace_group_instance(old_id, new_id, instance_id)
         group.update_member(
             member, request.protocols, request.rebalance_timeout_ms, request.session_timeout_ms, respond
@@ -200,7 +200,7 @@ class Rebalances:
         self.schedule_next_heartbeat(group, member)
         match group.state:
             case GroupState.STABLE if group.select_protocol() == group.protocol_name:
-                member.written = member.written or written
+                member.identities = member.identities or ([] if before is None else [before])
                 self._store_static_member(group, member, leader_before)
             case GroupState.STABLE | GroupState.COMPLETING_REBALANCE:
                 # The leader may already be at an assignment for the old id.
@@ -229,15 +229,21 @@ class Rebalances:
             group.invoke_join_callback(member, result)
 
         def settled(error: ErrorCode) -> None:
-            if is_outdated():
+            if is_outdated() or identity not in member.identities:
                 return
-            is_latest = member.member_id == identity.member_id
+            identities = member.identities
             if error is ErrorCode.NONE:
-                member.written = None if is_latest else identity
-            elif is_latest and member.written is not None:
-                written, member.written = member.written, None
-                self._take_back(group, member, written)
+                del identities[: identities.index(identity)]
+                group.refresh_subscribed_topics()
+            else:
+                is_latest = identities[-1] is identity
+                identities.remove(identity)
+                if is_latest:
+                    self._take_back(group, member, identities[-1])
+            if len(identities) == 1:
+                identities.clear()
 
+        member.identities.append(identity)
         assignment = {other.member_id: other.assignment for other in group.members.values()}
         self._manager.store_group(group, assignment, answer, settled)
 
@@ -317,7 +323,7 @@ class Rebalances:
         results = [self._join_result(group, member.member_id) for member in members]
         for member in members:
             member.is_new = False
-            member.written = None
+            member.identities.clear()
             self.schedule_next_heartbeat(group, member)
             group.add_pending_sync_member(member.member_id)
         self._delay_sync(group)
