@@ -185,6 +185,14 @@ def indexes_agree(world: World) -> None:
             assert world.c.manager.is_group_open_for_producer(producer_id, group.group_id)
 
 
+def stable_groups_know_their_topics(world: World) -> None:
+    """All that their members are subscribed to; of what is being written nobody knows yet whether it counts."""
+    for group in groups_of(world.c):
+        is_settled = group.state is GroupState.STABLE and not world.held(group.partition)
+        if is_settled and group.protocol_type == "consumer":
+            assert group.subscribed_topics == subscribed(group), f"{group.group_id!r}: {group.subscribed_topics}"
+
+
 def silent_members_will_be_missed(world: World) -> None:
     """A session runs for every member, unless the coordinator owes it an answer."""
     for group in groups_of(world.c):
@@ -316,11 +324,8 @@ def would_be_left(world: World, group: str, without: Collection[OffsetId]) -> bo
 
 
 def subscribed(group: Any) -> set[str]:
-    """The topics of all members; what the group does not know of yet is tolerated (see `test_model_findings.py`)."""
-    topics = {
-        topic for member in group.members.values() for topic in decode_topics(member.metadata(group.protocol_name))
-    }
-    return topics & group.subscribed_topics
+    """The topics of all members."""
+    return {topic for member in group.members.values() for topic in decode_topics(member.metadata(group.protocol_name))}
 
 
 # The log and the memory
@@ -415,6 +420,7 @@ ALWAYS: tuple[Callable[[World], None], ...] = (
     indexes_agree,
     members_have_joined,
     silent_members_will_be_missed,
+    stable_groups_know_their_topics,
     confirmed_commits_stand_in_the_log,
     offsets_are_those_of_the_log,
     clients_read_the_offsets_of_the_log,

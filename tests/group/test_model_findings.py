@@ -6,6 +6,7 @@ from tests.group.context import GROUP, INITIAL_DELAY, PROTOCOLS, Context, Protoc
 HUGE: Protocols = (("range", b"m" * 2_000_000),)
 FOO: Protocols = (("range", subscription("foo")),)
 BAR: Protocols = (("range", subscription("bar")),)
+BAZ: Protocols = (("range", subscription("baz")),)
 
 
 def static_group(protocols: Protocols = PROTOCOLS) -> Context:
@@ -41,3 +42,15 @@ def test_a_static_member_that_comes_back_for_other_topics_is_subscribed_to_these
     error, deleted = c.delete_offsets([("foo", 0), ("bar", 0)]).result
     assert error is ErrorCode.NONE
     assert deleted == {("foo", 0): ErrorCode.NONE, ("bar", 0): ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC}
+
+
+def test_a_rejoin_that_fails_takes_its_topics_along() -> None:
+    """The one before it was written and counts."""
+    c = static_group(FOO)
+    c.topic.hold()
+    c.join(instance="static", session=60_000, protocols=BAR)
+    c.join(instance="static", session=60_000, protocols=BAZ)
+    c.topic.release_one()
+    c.topic.fail_held()
+    assert c.restarted().group().subscribed_topics == {"bar"}
+    assert c.group().subscribed_topics == {"bar"}

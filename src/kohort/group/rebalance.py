@@ -240,6 +240,7 @@ class Rebalances:
                 identities.remove(identity)
                 if is_latest:
                     self._take_back(group, member, identities[-1])
+                    group.refresh_subscribed_topics()
             if len(identities) == 1:
                 identities.clear()
 
