@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+LONGEST_MS = (1 << 63) - 1
+"""A time that never passes."""
+
 
 class FlushMode(StrEnum):
     """When appended bytes are brought to the disk (`log.flush.mode`, ours alone)."""
@@ -29,7 +32,22 @@ class LogConfig:
     min_compaction_lag_ms: int = 0
     file_delete_delay_ms: int = 60_000
     message_timestamp_type: str = "CreateTime"
+    message_timestamp_difference_max_ms: int = LONGEST_MS
+    message_timestamp_before_max_ms: int = LONGEST_MS
+    message_timestamp_after_max_ms: int = LONGEST_MS
     producer_id_expiration_ms: int = 604_800_000
+
+    @property
+    def max_age_ms(self) -> int:
+        """How old a record may be when it comes. The newer setting counts if it says anything (KIP-937)."""
+        before = self.message_timestamp_before_max_ms
+        return self.message_timestamp_difference_max_ms if before == LONGEST_MS else before
+
+    @property
+    def max_lead_ms(self) -> int:
+        """How far a record's time may be ahead of ours."""
+        after = self.message_timestamp_after_max_ms
+        return self.message_timestamp_difference_max_ms if after == LONGEST_MS else after
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,9 @@
 On the wire every refusal is a number (`ErrorCode`, Kafka's); an exception that a client may see knows its own.
 """
 
+from collections.abc import Sequence
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class ErrorCode(IntEnum):
@@ -36,6 +38,8 @@ class ErrorCode(IntEnum):
     REBALANCE_IN_PROGRESS = 27
     INVALID_COMMIT_OFFSET_SIZE = 28
     INVALID_TIMESTAMP = 32
+    UNSUPPORTED_SASL_MECHANISM = 33
+    ILLEGAL_SASL_STATE = 34
     UNSUPPORTED_VERSION = 35
     TOPIC_ALREADY_EXISTS = 36
     INVALID_PARTITIONS = 37
@@ -72,6 +76,9 @@ class ErrorCode(IntEnum):
     UNSTABLE_OFFSET_COMMIT = 88
     PRODUCER_FENCED = 90
     UNKNOWN_TOPIC_ID = 100
+    INCONSISTENT_TOPIC_ID = 103
+    TRANSACTIONAL_ID_NOT_FOUND = 105
+    FETCH_SESSION_TOPIC_ID_ERROR = 106
     MISMATCHED_ENDPOINT_TYPE = 114
     UNSUPPORTED_ENDPOINT_TYPE = 115
 
@@ -124,13 +131,24 @@ class CorruptMessage(ClientError):
     code = ErrorCode.CORRUPT_MESSAGE
 
 
+class RecordError(NamedTuple):
+    """What is wrong with one record of a batch, which is counted from 0 (KIP-467)."""
+
+    batch_index: int
+    message: str
+
+
 class InvalidRecord(ClientError):
     """A batch that is sound in itself but not one that a log accepts."""
 
     code = ErrorCode.INVALID_RECORD
 
+    def __init__(self, message: str, record_errors: Sequence[RecordError] = ()) -> None:
+        super().__init__(message)
+        self.record_errors = tuple(record_errors)
 
-class InvalidTimestamp(ClientError):
+
+class InvalidTimestamp(InvalidRecord):
     """A timestamp that the topic's settings do not allow."""
 
     code = ErrorCode.INVALID_TIMESTAMP

@@ -20,6 +20,7 @@ from kohort.config import GroupConfig
 from kohort.errors import ErrorCode
 from kohort.group.coordinator import GroupCoordinator
 from kohort.group.group_metadata import GroupMetadata
+from kohort.group.records import GroupRecords
 from kohort.group.requests import (
     GenerationId,
     GroupId,
@@ -32,14 +33,17 @@ from kohort.group.requests import (
     MemberId,
     MemberIdentity,
     OffsetCommitRequest,
+    Offsets,
     PartitionData,
     Protocols,
     SyncGroupRequest,
     SyncGroupResult,
     TxnOffsetCommitRequest,
 )
+from kohort.group.written_commits import WrittenCommits
 from kohort.log.names import TopicPartition
 from kohort.records.consumer_protocol import Subscription, encode_subscription
+from kohort.records.finished_batch import FinishedBatch
 from kohort.records.offsets_topic import Key, OffsetCommitValue, Value, decode_key, decode_value
 from tests.group.offsets_topic import OffsetsTopic
 
@@ -88,6 +92,12 @@ def value(
     offset: int, metadata: str = "", *, leader_epoch: int = -1, time: int = 0, expire: int = -1
 ) -> OffsetCommitValue:
     return OffsetCommitValue(offset, metadata, time, leader_epoch, expire)
+
+
+def written(group: GroupId, offsets: Offsets, now_ms: int) -> WrittenCommits:
+    """What a client's request becomes on the broker's short way."""
+    data = bytearray(GroupRecords(GroupConfig()).offset_commits(group, offsets, now_ms))
+    return WrittenCommits(FinishedBatch(data, len(offsets), now_ms), repr(list(offsets)).encode())
 
 
 def subscription(*topics: str) -> bytes:
@@ -268,11 +278,14 @@ class Context:
         generation: int = -1,
         *,
         instance: str | None = None,
+        as_bytes: bool = False,
     ) -> Answer[Mapping[TopicPartition, ErrorCode]]:
+        """With `as_bytes` as it comes from the broker's short way."""
         answer: Answer[Mapping[TopicPartition, ErrorCode]] = Answer()
-        request = OffsetCommitRequest(
-            GroupId(group), self._values(offsets), MemberId(member), GenerationId(generation), instance
-        )
+        values: Offsets = self._values(offsets)
+        if as_bytes:
+            values = written(GroupId(group), values, self.clock.now_ms())
+        request = OffsetCommitRequest(GroupId(group), values, MemberId(member), GenerationId(generation), instance)
         self.coordinator.handle_commit_offsets(request, answer)
         return answer
 

@@ -9,6 +9,7 @@ from kohort.errors import ErrorCode
 from kohort.group.offsets_log import AppendCallback, LoadCallback
 from kohort.log.replaying import replay_log
 from kohort.records.batch import read_batches
+from kohort.records.finished_batch import FinishedBatch
 from tests.group.model_log import Entry, Write, entries
 from tests.group.offsets_topic import OffsetsTopic
 
@@ -49,9 +50,9 @@ class WatchedTopic(OffsetsTopic):
             known += entries(self.batches(partition, start))
         return known
 
-    def append(self, partition: int, records: bytes, done: AppendCallback) -> None:
+    def append(self, partition: int, records: bytes | FinishedBatch, done: AppendCallback) -> None:
         end = self.log(partition).log_end_offset
-        found = entries(read_batches(records))
+        found = entries(read_batches(bytes(records.data) if isinstance(records, FinishedBatch) else records))
         write = self._watch(partition, (entry._replace(position=entry.position + end) for entry in found))
         is_doubtful = bool(self._doubts) and not self._is_holding and not self._errors
 

@@ -233,7 +233,8 @@ class CoordinatorWorld:
         generation += shift
         must_fail = self.is_past(group, member, generation)
         if producer is None:
-            answer = self.c.commit(values, group, member, generation, instance=instance)
+            as_bytes = offset % 2 == 0 and expires_in is None
+            answer = self.c.commit(values, group, member, generation, instance=instance, as_bytes=as_bytes)
         else:
             answer = self.c.txn_commit(producer, values, group, member, generation, instance=instance)
         self.ask("commit", group, answer, member=member, offset=offset, must_fail=must_fail)

@@ -14,6 +14,7 @@ from kohort.log.replaying import replay_log
 from kohort.log.simulated_files import SimulatedFiles
 from kohort.records.batch import Record, RecordBatch, read_batches
 from kohort.records.control import ControlType, Marker, marker_batch
+from kohort.records.finished_batch import FinishedBatch
 
 LOG_CONFIG = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=104_857_600)
 
@@ -54,7 +55,7 @@ class OffsetsTopic:
 
     # What a coordinator calls
 
-    def append(self, partition: int, records: bytes, done: AppendCallback) -> None:
+    def append(self, partition: int, records: bytes | FinishedBatch, done: AppendCallback) -> None:
         if self._errors:
             done(self._errors.pop(0), -1)
             return
@@ -62,14 +63,19 @@ class OffsetsTopic:
             done(ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
             return
         try:
-            info = self.log(partition).append(records, leader_epoch=self.leader_epoch, origin=AppendOrigin.COORDINATOR)
+            first_offset = self._append(self.log(partition), records)
         except (ClientError, StorageFailed) as error:
             done(error.code, -1)
             return
         if self._is_holding:
-            self._held.append((done, partition, info.first_offset))
+            self._held.append((done, partition, first_offset))
         else:
-            done(ErrorCode.NONE, info.first_offset)
+            done(ErrorCode.NONE, first_offset)
+
+    def _append(self, log: Log, records: bytes | FinishedBatch) -> int:
+        if isinstance(records, FinishedBatch):
+            return log.append_finished(records, leader_epoch=self.leader_epoch)
+        return log.append(records, leader_epoch=self.leader_epoch, origin=AppendOrigin.COORDINATOR).first_offset
 
     def load(self, partition: int, done: LoadCallback) -> None:
         def finish() -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from queue import SimpleQueue
+from threading import Barrier
 from typing import Any
 
 import pytest
 
 from kohort.config import FlushMode
 from kohort.errors import StorageFailed
-from kohort.log.flusher import Flusher, FlusherThread
+from kohort.log.flusher import Flusher, FlusherThreads
 from kohort.log.recorded_files import RecordingFiles, Synced
 from kohort.log.simulated_files import SimulatedFiles
 from tests.log.log_bench import Bench, batch
@@ -171,7 +172,7 @@ def test_a_future_cannot_be_cancelled_halfway() -> None:
 def test_the_thread_serves_whoever_waits() -> None:
     bench = Bench()
     flusher = always(bench)
-    thread = FlusherThread(flusher, on_failure=pytest.fail)
+    thread = FlusherThreads(flusher, on_failure=pytest.fail)
     for _ in range(50):
         flusher.durable(bench.log, append(bench)).result(10)
         assert bench.log.high_watermark == bench.log.log_end_offset
@@ -186,8 +187,49 @@ def test_the_thread_ends_when_the_disk_fails_and_says_so() -> None:
     offset = append(bench)
     HookedFile(bench, fail)
     told: SimpleQueue[StorageFailed] = SimpleQueue()
-    thread = FlusherThread(flusher, on_failure=told.put)
+    thread = FlusherThreads(flusher, on_failure=told.put)
     with pytest.raises(StorageFailed):
         flusher.durable(bench.log, offset).result(10)
     assert told.get(timeout=10) is flusher.failure
     thread.close()
+
+
+def test_nobody_is_told_before_those_who_came_earlier() -> None:
+    bench = Bench()
+    flusher = always(bench)
+    told: list[str] = []
+    flusher.then(bench.log, append(bench), lambda _: told.append("first"))
+    second = append(bench)
+    bench.log.flush()
+    flusher.then(bench.log, second, lambda _: told.append("second"))
+    assert told == []
+    flusher.run_once()
+    assert told == ["first", "second"]
+
+
+def test_several_threads_sync_several_logs_at_a_time_but_each_log_once() -> None:
+    benches = [Bench(path=f"/data/orders-{n}") for n in range(3)]
+    flusher = always(benches[0])
+    at_the_disk = Barrier(3)
+    for bench in benches:
+        HookedFile(bench, lambda: at_the_disk.wait(10) and None)
+    threads = FlusherThreads(flusher, on_failure=pytest.fail, count=3)
+    for future in [flusher.durable(bench.log, append(bench)) for bench in benches]:
+        assert future.result(10) is None
+    threads.close()
+
+
+def test_all_threads_end_when_the_disk_fails_and_it_is_said_once() -> None:
+    benches = [Bench(path=f"/data/orders-{n}") for n in range(4)]
+    flusher = always(benches[0])
+    for bench in benches:
+        HookedFile(bench, fail)
+    told: SimpleQueue[StorageFailed] = SimpleQueue()
+    threads = FlusherThreads(flusher, on_failure=told.put, count=4)
+    futures = [flusher.durable(bench.log, append(bench)) for bench in benches]
+    for future in futures:
+        with pytest.raises(StorageFailed):
+            future.result(10)
+    threads.close()
+    assert told.get(timeout=10) is flusher.failure
+    assert told.empty()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from kohort.broker.coordinator_logs import CoordinatorLog, LocalMarkers
 from kohort.broker.durable import Durable
@@ -12,6 +13,7 @@ from kohort.broker.fetch_waiting import LongPolls
 from kohort.broker.leading import leader_epoch
 from kohort.broker.producer_ids import ProducerIds
 from kohort.broker.settings import BrokerConfig, topic_config
+from kohort.broker.short_way import ShortWay
 from kohort.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, Topics
 from kohort.clock import Clock
 from kohort.config import LogConfig
@@ -19,7 +21,7 @@ from kohort.errors import KohortError, StorageFailed
 from kohort.group.coordinator import GroupCoordinator
 from kohort.log.cleaner import Cleaner
 from kohort.log.files import Files
-from kohort.log.flusher import Flusher, FlusherThread
+from kohort.log.flusher import SYNCS_AT_A_TIME, Flusher, FlusherThreads
 from kohort.log.names import TopicPartition
 from kohort.log.partition import Log
 from kohort.log.replaying import replay_log
@@ -46,7 +48,7 @@ class Broker:
     ) -> None:
         self.config = config
         self.clock = clock
-        self._loop = loop
+        self.loop = loop
         self._files = files
         self.topics = Topics(
             files,
@@ -60,16 +62,17 @@ class Broker:
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, clock)
         self.long_polls = LongPolls(self, loop)
         self.flusher = Flusher(config.log_flush_mode, clock)
-        self._flusher_thread = FlusherThread(self.flusher, self._fail_later)
+        self._flusher_threads = FlusherThreads(self.flusher, self._fail_later, SYNCS_AT_A_TIME)
         self._on_failure = on_failure
         self._cleaner = Cleaner(files, config.data, clock)
         self._readers: dict[Log, list[Callable[[], None]]] = {}
         self.durable = Durable(self.flusher, loop, self._on_progress, self.wake_timers)
         self.host, self.port = config.host, config.port
         self.groups = self._make_groups()
+        self.short_way = ShortWay(config.group)
         self.transactions = self._make_transactions()
         self._timer: asyncio.Handle | None = None
-        self._timer_at = 0.0
+        self._timer_due_ms = 0
         self._housekeeping: asyncio.TimerHandle | None = None
 
     def _make_groups(self) -> GroupCoordinator:
@@ -119,12 +122,17 @@ class Broker:
         self.transactions.shutdown()
         self.groups.shutdown()
         self.long_polls.close()
-        self._flusher_thread.close()
+        self._flusher_threads.close()
         self.topics.directory.close()
 
     def _fail_later(self, failure: StorageFailed) -> None:
         """Called by the flusher's thread."""
-        self._loop.call_soon_threadsafe(self._on_failure, failure)
+        self.loop.call_soon_threadsafe(self._on_failure, failure)
+
+    @property
+    def node(self) -> dict[str, Any]:
+        """This broker as answers tell of it."""
+        return {"node_id": self.config.broker_id, "host": self.host, "port": self.port, "rack": None}
 
     # Topics
 
@@ -227,16 +235,16 @@ class Broker:
 
     def wake_timers(self) -> None:
         """Something may have been scheduled: be called when it is due."""
-        due = min(filter(None, (each.timers.next_due_ms() for each in (self.groups, self.transactions))), default=None)
-        if due is None:
+        due, other = self.groups.timers.next_due_ms(), self.transactions.timers.next_due_ms()
+        if due is None or (other is not None and other < due):
+            due = other
+        if due is None or (self._timer is not None and self._timer_due_ms <= due):
             return
-        when = self._loop.time() + max(0, due - self.clock.monotonic_ms()) / 1000
+        when = self.loop.time() + max(0, due - self.clock.monotonic_ms()) / 1000
         if self._timer is not None:
-            if self._timer_at <= when:
-                return
             self._timer.cancel()
         # What is due already is no timer to uvloop: its handle does not say when.
-        self._timer, self._timer_at = self._loop.call_at(when, self._run_timers), when
+        self._timer, self._timer_due_ms = self.loop.call_at(when, self._run_timers), due
 
     def _run_timers(self) -> None:
         self._timer = None
@@ -246,7 +254,7 @@ class Broker:
 
     def _keep_house(self) -> None:
         """What logs need now and then: retention, cleaning, checkpoints."""
-        self._housekeeping = self._loop.call_later(_HOUSEKEEPING_S, self._keep_house)
+        self._housekeeping = self.loop.call_later(_HOUSEKEEPING_S, self._keep_house)
         directory = self.topics.directory
         sound = [log for log in directory.logs.values() if log.failure is None]
         chores = [*(log.delete_old_segments for log in sound), lambda: self._cleaner.clean_filthiest(sound)]

@@ -1,10 +1,9 @@
 """One request that waits for its answer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from types import SimpleNamespace
 from typing import Any
 
-from kohort.broker.wire import RequestHeader, Schema, response_head
+from kohort.broker.wire import RequestHeader, read_body, response_head, schema_of
 from kohort.errors import IllegalState
 
 Send = Callable[[bytes | None, Sequence[int]], None]
@@ -14,23 +13,30 @@ Send = Callable[[bytes | None, Sequence[int]], None]
 class Call:
     """What a handler gets: the request, who sent it, and the way back."""
 
-    __slots__ = ("_close", "_header", "_schema", "_send", "client_host", "request")
+    __slots__ = ("_close", "_header", "_request", "_send", "client_host", "frame")
 
     def __init__(
         self,
         header: RequestHeader,
-        schema: Schema,
-        request: SimpleNamespace,
+        frame: bytes,
         client_host: str,
         send: Send,
         close: Callable[[str], None],
     ) -> None:
         self._header = header
-        self._schema = schema
         self._send: Send | None = send
         self._close = close
-        self.request = request
+        self._request: Any = None
+        self.frame = frame
+        """The request as it came, with its header."""
         self.client_host = client_host
+
+    @property
+    def request(self) -> Any:
+        """The fields of the request; `BadRequest` if these bytes are none."""
+        if self._request is None:
+            self._request = read_body(self.frame, self._header, schema_of(self.api_key, self.version))
+        return self._request
 
     @property
     def api_key(self) -> int:
@@ -44,13 +50,19 @@ class Call:
     def client_id(self) -> str | None:
         return self._header.client_id
 
+    @property
+    def body_at(self) -> int:
+        """Where the header's tagged fields or the body begin in `frame`."""
+        return self._header.body_at
+
     def answer(self, values: Mapping[str, Any]) -> None:
         """Send the answer: all that is known, of which this version tells what it has fields for."""
-        out = bytearray(response_head(self._header, self._schema))
-        self._schema.write(out, values)
+        schema = schema_of(self.api_key, self.version)
+        out = bytearray(response_head(self._header, schema))
+        schema.write(out, values)
         errors: list[int] = []
-        if self._schema.find_errors is not None:
-            self._schema.find_errors(values, errors)
+        if schema.find_errors is not None:
+            schema.find_errors(values, errors)
         self.answer_bytes(bytes(out), errors)
 
     def answer_nothing(self) -> None:
@@ -68,7 +80,7 @@ class Call:
 
     def relayed(self, send: Send) -> "Call":
         """The same request with another way back: how `kohort.testing` gets an answer before the client does."""
-        return Call(self._header, self._schema, self.request, self.client_host, send, self._close)
+        return Call(self._header, self.frame, self.client_host, send, self._close)
 
     def _finish(self, body: bytes | None, errors: Sequence[int] = ()) -> None:
         send, self._send = self._send, None

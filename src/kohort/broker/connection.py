@@ -7,6 +7,7 @@ that does not read is not listened to any more until it does.
 
 import asyncio
 import logging
+import struct
 from collections import deque
 from collections.abc import Sequence
 from time import perf_counter
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from kohort.broker.api import Api
 from kohort.broker.call import Call
-from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_body, read_header, schema_of
+from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_header
 from kohort.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_FRAME_HEAD = 4
+_SIZE = struct.Struct(">i")
+_FRAME_HEAD = _SIZE.size
 _MOST_WAITING = 64
 """How many requests of a pipelining client are read ahead."""
 _MOST_WAITING_BYTES = 1 << 20
@@ -48,6 +50,7 @@ class Connection(asyncio.Protocol):
         self._is_busy = False
         self._is_serving = False
         self._is_clogged = False
+        self._is_paused = False
         self._bad_frame: str | None = None
         self._transport: asyncio.Transport | None = None
         self._host = ""
@@ -72,43 +75,56 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self.last_active = self._server.loop.time()
         self._traffic.bytes_in += len(data)
-        if self._bad_frame is None:
+        if self._bad_frame is not None:
+            return
+        if self._buffer:
             self._buffer += data
-            self._cut_frames()
-            self._serve()
+            del self._buffer[: self._cut_frames(self._buffer)]
+        elif (end := self._cut_frames(data)) < len(data):
+            self._buffer += memoryview(data)[end:]
+        self._serve()
+        if self._frames and not self._is_paused and self._has_read_enough():
+            self._pause_reading()
 
     def pause_writing(self) -> None:
-        if self._transport is not None:
-            self._transport.pause_reading()
+        self._pause_reading()
         self._is_clogged = True
 
     def resume_writing(self) -> None:
-        if self._transport is not None:
-            self._transport.resume_reading()
         self._is_clogged = False
         self._serve()
 
+    def _pause_reading(self) -> None:
+        if self._transport is not None and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def _resume_reading(self) -> None:
+        if self._transport is not None and self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+
     # Frames
 
-    def _cut_frames(self) -> None:
-        """Take whole frames out of the buffer. Behind one that cannot be there is nothing more to be understood."""
-        buffer, at = self._buffer, 0
-        while len(buffer) - at >= _FRAME_HEAD:
-            size = int.from_bytes(buffer[at : at + _FRAME_HEAD], "big", signed=True)
-            if not 0 <= size <= self._server.max_request_bytes:
+    def _cut_frames(self, data: bytes | bytearray) -> int:
+        """Take whole frames out of `data`, and tell where the rest begins. Behind a frame that cannot be there is
+        nothing more to be understood."""
+        at, length, most = 0, len(data), self._server.max_request_bytes
+        while length - at >= _FRAME_HEAD:
+            (size,) = _SIZE.unpack_from(data, at)
+            if not 0 <= size <= most:
                 self._bad_frame = f"a request of {size} bytes"
-                buffer.clear()
-                return
+                return length
             end = at + _FRAME_HEAD + size
-            if end > len(buffer):
+            if end > length:
                 break
-            with memoryview(buffer) as view:
+            with memoryview(data) as view:
                 self._frames.append(bytes(view[at + _FRAME_HEAD : end]))
             at = end
-        del buffer[:at]
-        is_enough = len(self._frames) >= _MOST_WAITING or sum(map(len, self._frames)) >= _MOST_WAITING_BYTES
-        if self._transport is not None and is_enough:
-            self._transport.pause_reading()
+        return at
+
+    def _has_read_enough(self) -> bool:
+        return len(self._frames) >= _MOST_WAITING or sum(map(len, self._frames)) >= _MOST_WAITING_BYTES
 
     def _serve(self) -> None:
         """One request after the other, as long as each is answered at once."""
@@ -124,26 +140,25 @@ class Connection(asyncio.Protocol):
             self._write_out()
         if self._bad_frame is not None and not self._frames and not self._is_busy:
             self._close(self._bad_frame)
-        if self._transport is not None and not self._is_clogged and not self._frames:
-            self._transport.resume_reading()
+        if self._is_paused and not self._is_clogged and not self._frames:
+            self._resume_reading()
 
     def _handle(self, frame: bytes) -> None:
         self._began = perf_counter()
+        server = self._server
         try:
             header = read_header(frame)
-            api = self._server.apis.get(header.api_key)
+            api = server.apis.get(header.api_key)
             if api is None or not api.first <= header.api_version <= api.last:
                 self._refuse(header, api)
                 return
-            schema = schema_of(header.api_key, header.api_version)
-            request = read_body(frame, header, schema)
+            self._serving = self._traffic.apis[api.key]
+            self._serving.requests[header.api_version] += 1
+            api.handle(server.broker, Call(header, frame, self._host, self._send, self._close))
         except BadRequest as error:
             self._close(str(error))
             return
-        self._serving = self._traffic.apis[api.key]
-        self._serving.requests[header.api_version] += 1
-        api.handle(self._server.broker, Call(header, schema, request, self._host, self._send, self._close))
-        self._server.broker.wake_timers()
+        server.broker.wake_timers()
 
     def _refuse(self, header: RequestHeader, api: Api | None) -> None:
         """Kafka closes the connection, except that ApiVersions tells a newer client which version we speak."""
@@ -151,10 +166,9 @@ class Connection(asyncio.Protocol):
             self._close(f"API {header.api_key}, version {header.api_version} is not served")
             return
         self._serving = self._traffic.apis[API_VERSIONS]
-        schema = schema_of(API_VERSIONS, 0)
         versions = [{"api_key": API_VERSIONS, "min_version": api.first, "max_version": api.last}]
         refusal = {"error_code": ErrorCode.UNSUPPORTED_VERSION, "api_keys": versions}
-        Call(header, schema, self._server.nothing, self._host, self._send, self._close).answer(refusal)
+        Call(header._replace(api_version=0), b"", self._host, self._send, self._close).answer(refusal)
 
     def _send(self, body: bytes | None, errors: Sequence[int]) -> None:
         """The request that was being served is answered."""

@@ -11,6 +11,7 @@ from kohort.group.offsets_log import AppendCallback
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin, Log
 from kohort.records.control import ControlType, Marker, marker_batch
+from kohort.records.finished_batch import FinishedBatch
 from kohort.transaction.markers import MarkersCallback, TxnMarker
 
 S = TypeVar("S")
@@ -25,7 +26,7 @@ class CoordinatorLog(Generic[S]):
         self._durable = durable
         self._replay = replay
 
-    def append(self, partition: int, records: bytes, done: AppendCallback) -> None:
+    def append(self, partition: int, records: bytes | FinishedBatch, done: AppendCallback) -> None:
         """Write a batch of the coordinator's."""
         append_as_coordinator(self._topics, self._durable, TopicPartition(self._topic, partition), records, done)
 
@@ -94,7 +95,11 @@ def _as_told(errors: Mapping[TopicPartition, ErrorCode]) -> Mapping[TopicPartiti
 
 
 def append_as_coordinator(
-    topics: Topics, durable: Durable, partition: TopicPartition, records: bytes, done: AppendCallback
+    topics: Topics,
+    durable: Durable,
+    partition: TopicPartition,
+    records: bytes | FinishedBatch,
+    done: AppendCallback,
 ) -> None:
     """Write a batch that no client sent; `done` hears when it is safe."""
     log = topics.log(*partition)
@@ -103,8 +108,12 @@ def append_as_coordinator(
         done(ErrorCode.KAFKA_STORAGE_ERROR if is_broken else ErrorCode.NOT_LEADER_OR_FOLLOWER, -1)
         return
     try:
-        appended = log.append(records, leader_epoch=leader_epoch(log), origin=AppendOrigin.COORDINATOR)
+        if isinstance(records, FinishedBatch):
+            first_offset = log.append_finished(records, leader_epoch=leader_epoch(log))
+        else:
+            appended = log.append(records, leader_epoch=leader_epoch(log), origin=AppendOrigin.COORDINATOR)
+            first_offset = appended.first_offset
     except (ClientError, StorageFailed) as error:
         done(error.code, -1)
         return
-    durable.then(log, appended.next_offset, lambda error: done(error, appended.first_offset))
+    durable.then(log, log.log_end_offset, lambda error: done(error, first_offset))

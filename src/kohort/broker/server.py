@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from types import SimpleNamespace
 
 from kohort.broker.api import Api, all_apis
 from kohort.broker.broker import Broker
@@ -22,7 +21,6 @@ class Server:
         self.traffic = Traffic(self.apis.values())
         self.max_request_bytes = broker.config.socket_request_max_bytes
         self.connections: set[Connection] = set()
-        self.nothing = SimpleNamespace()
         self._listener: asyncio.Server | None = None
         self._idle_check: asyncio.TimerHandle | None = None
 

@@ -41,6 +41,7 @@ from kohort.group.requests import (
     LeaveMemberResult,
     OffsetCommitRequest,
     PartitionData,
+    SameForAll,
     SyncCallback,
     SyncGroupRequest,
     SyncGroupResult,
@@ -211,7 +212,7 @@ class GroupCoordinator:
         if error is ErrorCode.NONE:
             error = self._refusal(self.manager.get_group(request.group_id), request)
         if error is not ErrorCode.NONE:
-            respond(dict.fromkeys(request.offsets, error))
+            respond(SameForAll(request.offsets, error))
             return
         group = self.manager.get_or_create_group(request.group_id)
         member = group.members.get(request.member_id)
@@ -243,7 +244,7 @@ class GroupCoordinator:
         if error is ErrorCode.NONE:
             error = self._txn_refusal(self.manager.get_or_create_group(request.group_id), request)
         if error is not ErrorCode.NONE:
-            respond(dict.fromkeys(request.offsets, error))
+            respond(SameForAll(request.offsets, error))
             return
         with self._answers:
             self.manager.store_offsets(

@@ -20,10 +20,12 @@ from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import AppendCallback, OffsetsLog, commit_error, group_error
 from kohort.group.placement import partition_for
 from kohort.group.records import GroupRecords, is_writable
-from kohort.group.requests import CommitCallback, GroupId, MemberId, Offsets, PartitionData
+from kohort.group.requests import CommitCallback, GroupId, MemberId, Offsets, PartitionData, SameForAll
 from kohort.group.states import GroupState
+from kohort.group.written_commits import WrittenCommits
 from kohort.log.names import TopicPartition
 from kohort.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from kohort.records.finished_batch import FinishedBatch
 from kohort.records.garbage import garbage_collector_paused
 from kohort.records.state import State
 
@@ -213,7 +215,13 @@ class GroupMetadataManager:
 
     # Writing
 
-    def append(self, partition: int, records: bytes, settled: AppendCallback, timed_out: Callable[[], None]) -> None:
+    def append(
+        self,
+        partition: int,
+        records: bytes | FinishedBatch,
+        settled: AppendCallback,
+        timed_out: Callable[[], None],
+    ) -> None:
         """Write a batch. `settled` hears what became of it, whenever that is known; if it takes longer than
         `offsets.commit.timeout.ms`, `timed_out` is called first, once."""
         timer = Timer(timed_out)
@@ -268,16 +276,14 @@ class GroupMetadataManager:
         producer_epoch: int = NO_PRODUCER_EPOCH,
     ) -> None:
         """Write commits. Those with too much metadata are refused and leave nothing behind (KAFKA-16371)."""
-        kept = offsets
-        if not all(self._is_metadata_short(value.metadata) for value in offsets.values()):
-            kept = {partition: value for partition, value in offsets.items() if self._is_metadata_short(value.metadata)}
+        kept = offsets if isinstance(offsets, WrittenCommits) else self._with_short_metadata(offsets)
         if not kept:
-            respond(dict.fromkeys(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE))
+            respond(SameForAll(offsets, ErrorCode.OFFSET_METADATA_TOO_LARGE))
             return
 
         def answer_all(error: ErrorCode) -> None:
             if kept is offsets:
-                respond(dict.fromkeys(offsets, error))
+                respond(SameForAll(offsets, error))
             else:
                 too_large = ErrorCode.OFFSET_METADATA_TOO_LARGE
                 respond({partition: error if partition in kept else too_large for partition in offsets})
@@ -292,18 +298,22 @@ class GroupMetadataManager:
             answer(commit_error(error))
 
         try:
-            records = self.records.offset_commits(
-                group.group_id,
-                kept,
-                self._clock.now_ms(),
-                producer_id=producer_id,
-                producer_epoch=producer_epoch,
-            )
+            records = self._commit_records(group.group_id, kept, producer_id, producer_epoch)
         except ClientError as error:
             answer(commit_error(error.code))
             return
         self._prepare_offsets(group, kept, producer_id)
         self.append(group.partition, records, settled, lambda: answer(ErrorCode.REQUEST_TIMED_OUT))
+
+    def _commit_records(
+        self, group_id: GroupId, offsets: Offsets, producer_id: int, producer_epoch: int
+    ) -> bytes | FinishedBatch:
+        if isinstance(offsets, WrittenCommits):
+            return offsets.batch
+        now_ms = self._clock.now_ms()
+        return self.records.offset_commits(
+            group_id, offsets, now_ms, producer_id=producer_id, producer_epoch=producer_epoch
+        )
 
     def _prepare_offsets(self, group: GroupMetadata, offsets: Offsets, producer_id: int) -> None:
         were_consistent = group.offsets.are_consistent
@@ -332,6 +342,11 @@ class GroupMetadataManager:
             group.offsets.fail_pending_txn_commit(producer_id, offsets)
             if not group.offsets.has_pending_from(producer_id):
                 self._close_group_for_producer(producer_id, group.group_id)
+
+    def _with_short_metadata(self, offsets: Offsets) -> Offsets:
+        if all(self._is_metadata_short(value.metadata) for value in offsets.values()):
+            return offsets
+        return {partition: value for partition, value in offsets.items() if self._is_metadata_short(value.metadata)}
 
     def _is_metadata_short(self, metadata: str) -> bool:
         """Counted in UTF-16 units, as Java counts; and it must fit into a record."""

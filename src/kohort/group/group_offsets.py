@@ -7,13 +7,20 @@ a partition stands later in the log wins, no matter in which order transactions 
 What counts is kept apart from what is hoped for: of commits in flight only their number is known, so that any of them
 may fail without touching another. Appends to one log are answered in their order, therefore whatever is still in
 flight when a tombstone was appended stands behind it.
+
+Commits that came as bytes (`WrittenCommits`) are kept as they are, the latest of each shape, until somebody looks.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
+from kohort.group.written_commits import WrittenCommits
 from kohort.log.names import TopicPartition
 from kohort.records.offsets_topic import OffsetCommitValue
 from kohort.records.state import Committed
+
+
+_MOST_UNOPENED = 16
+"""A group commits in a few shapes, one for each of its members; whoever commits in ever new ones is opened."""
 
 
 class PendingTransaction:
@@ -40,12 +47,18 @@ class GroupOffsets:
         "_received_consumer_commits",
         "_received_txn_commits",
         "_transactions",
+        "_unopened",
+        "_unopened_in_flight",
         "prepared",
     )
 
     def __init__(self) -> None:
         self._committed: dict[TopicPartition, Committed] = {}
+        self._unopened: dict[bytes, tuple[int, WrittenCommits]] = {}
+        """By shape: where they begin in the log, and what they are."""
         self._in_flight: dict[TopicPartition, int] = {}
+        self._unopened_in_flight: dict[int, WrittenCommits] = {}
+        """By the identity of the object."""
         self._transactions: dict[int, PendingTransaction] = {}
         self._pending_producers: dict[TopicPartition, dict[int, None]] = {}
         """For each partition the producers whose transactions may commit to it."""
@@ -67,34 +80,51 @@ class GroupOffsets:
                 self._pending_producers.setdefault(partition, {})[producer_id] = None
 
     def __len__(self) -> int:
-        return len(self._committed)
+        return len(self._opened())
 
     def __iter__(self) -> Iterator[TopicPartition]:
-        return iter(self._committed)
+        return iter(self._opened())
+
+    def _opened(self) -> dict[TopicPartition, Committed]:
+        """All that is committed."""
+        if self._unopened:
+            for position, commits in self._unopened.values():
+                self._take(commits, position)
+            self._unopened.clear()
+        return self._committed
+
+    def _counted(self) -> dict[TopicPartition, int]:
+        """Plain commits in flight, by partition."""
+        for commits in self._unopened_in_flight.values():
+            self._count(commits)
+        self._unopened_in_flight.clear()
+        return self._in_flight
 
     @property
     def has_any(self) -> bool:
         """Whether anything is committed or may still come to be."""
-        return bool(self._committed or self._in_flight or self._transactions)
+        return bool(
+            self._committed or self._unopened or self._in_flight or self._unopened_in_flight or self._transactions
+        )
 
     def get(self, partition: TopicPartition) -> OffsetCommitValue | None:
-        committed = self._committed.get(partition)
+        committed = self._opened().get(partition)
         return None if committed is None else committed.value
 
     def committed(self, partition: TopicPartition) -> Committed | None:
         """With its place in the log."""
-        return self._committed.get(partition)
+        return self._opened().get(partition)
 
     def items(self) -> Iterable[tuple[TopicPartition, Committed]]:
-        return self._committed.items()
+        return self._opened().items()
 
     def partitions(self) -> list[TopicPartition]:
         """Every partition with an offset, committed or pending."""
         pending = (partition for transaction in self._transactions.values() for partition in transaction.appended)
-        return list(dict.fromkeys((*self._committed, *pending, *self._partitions_in_flight())))
+        return list(dict.fromkeys((*self._opened(), *pending, *self._partitions_in_flight())))
 
     def _partitions_in_flight(self) -> Iterator[TopicPartition]:
-        yield from self._in_flight
+        yield from self._counted()
         for transaction in self._transactions.values():
             yield from transaction.in_flight
 
@@ -112,13 +142,13 @@ class GroupOffsets:
         return producer_id in self._transactions
 
     def has_pending_for(self, partition: TopicPartition) -> bool:
-        return partition in self._in_flight or self.has_pending_txn_for(partition)
+        return partition in self._counted() or self.has_pending_txn_for(partition)
 
     def has_only(self, partitions: Collection[TopicPartition]) -> bool:
         """Whether nothing would be left without these, and nothing is on its way."""
         return (
-            not self._in_flight
-            and len(self._committed) <= len(partitions)
+            not self._counted()
+            and len(self._opened()) <= len(partitions)
             and all(partition in partitions for partition in self._committed)
             and all(
                 not transaction.in_flight and all(partition in partitions for partition in transaction.appended)
@@ -128,9 +158,9 @@ class GroupOffsets:
 
     def among(self, partitions: frozenset[TopicPartition]) -> list[TopicPartition]:
         """Which of these have an offset, committed or pending."""
-        if self._in_flight or self._transactions:
+        if self._counted() or self._transactions:
             return [partition for partition in self.partitions() if partition in partitions]
-        if len(self._committed) < len(partitions):
+        if len(self._opened()) < len(partitions):
             return [partition for partition in self._committed if partition in partitions]
         return sorted(partition for partition in partitions if partition in self._committed)
 
@@ -146,27 +176,47 @@ class GroupOffsets:
         self._received_consumer_commits = False
         self._received_txn_commits = False
 
-    def prepare_commit(self, partitions: Iterable[TopicPartition]) -> None:
+    def prepare_commit(self, offsets: Collection[TopicPartition]) -> None:
         """Plain commits are about to be written."""
         self._received_consumer_commits = True
         self.prepared += 1
+        if isinstance(offsets, WrittenCommits):
+            self._unopened_in_flight[id(offsets)] = offsets
+        else:
+            self._count(offsets)
+
+    def on_commit_append(self, offsets: Mapping[TopicPartition, OffsetCommitValue], position: int) -> None:
+        """They stand in the log, from `position` on."""
+        self._land(offsets)
+        if not isinstance(offsets, WrittenCommits):
+            self._take(offsets, position)
+            return
+        unopened = self._unopened
+        known = unopened.pop(offsets.shape, None)
+        unopened[offsets.shape] = known if known is not None and known[0] > position else (position, offsets)
+        if len(unopened) > _MOST_UNOPENED:
+            self._opened()
+
+    def fail_pending_commit(self, offsets: Collection[TopicPartition]) -> None:
+        """They do not."""
+        self._land(offsets)
+
+    def _land(self, offsets: Collection[TopicPartition]) -> None:
+        if self._unopened_in_flight.pop(id(offsets), None) is None:
+            for partition in offsets:
+                _landed(self._in_flight, partition)
+
+    def _count(self, partitions: Iterable[TopicPartition]) -> None:
         in_flight = self._in_flight
         for partition in partitions:
             in_flight[partition] = in_flight.get(partition, 0) + 1
 
-    def on_commit_append(self, offsets: Mapping[TopicPartition, OffsetCommitValue], position: int) -> None:
-        """They stand in the log, from `position` on."""
+    def _take(self, offsets: Mapping[TopicPartition, OffsetCommitValue], position: int) -> None:
         committed = self._committed
         for place, (partition, value) in enumerate(offsets.items(), position):
-            _landed(self._in_flight, partition)
             known = committed.get(partition)
             if known is None or known.position < place:
                 committed[partition] = Committed(place, value)
-
-    def fail_pending_commit(self, partitions: Iterable[TopicPartition]) -> None:
-        """They do not."""
-        for partition in partitions:
-            _landed(self._in_flight, partition)
 
     def prepare_txn_commit(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
         """Transactional commits are about to be written."""
@@ -202,21 +252,22 @@ class GroupOffsets:
         if transaction is None:
             return
         if is_commit:
+            committed = self._opened()
             for partition, pending in transaction.appended.items():
-                known = self._committed.get(partition)
+                known = committed.get(partition)
                 if known is None or known.position < pending.position:
-                    self._committed[partition] = pending
+                    committed[partition] = pending
         ended = list(transaction.appended)
         transaction.appended.clear()
         self._tidy(producer_id, ended)
 
     def remove(self, partitions: Iterable[TopicPartition], position: int) -> int:
         """Tombstones stand in the log at `position`: what stands before them is gone. Tells how many were committed."""
-        removed = 0
+        removed, committed = 0, self._opened()
         for partition in partitions:
-            committed = self._committed.get(partition)
-            if committed is not None and committed.position < position:
-                del self._committed[partition]
+            known = committed.get(partition)
+            if known is not None and known.position < position:
+                del committed[partition]
                 removed += 1
             for producer_id in list(self._pending_producers.get(partition, ())):
                 appended = self._transactions[producer_id].appended

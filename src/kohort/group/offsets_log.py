@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from kohort.errors import ErrorCode, KohortError
+from kohort.records.finished_batch import FinishedBatch
 from kohort.records.state import State
 
 AppendCallback = Callable[[ErrorCode, int], None]
@@ -20,7 +21,7 @@ LoadCallback = Callable[[State | KohortError], None]
 class OffsetsLog(Protocol):
     """The partitions of the offsets topic that this broker leads."""
 
-    def append(self, partition: int, records: bytes, done: AppendCallback) -> None:
+    def append(self, partition: int, records: bytes | FinishedBatch, done: AppendCallback) -> None:
         """Write a batch. `done` hears when it is as durable as promised, or that it never will be.
 
         A partition that is led elsewhere is NOT_LEADER_OR_FOLLOWER, a disk that failed KAFKA_STORAGE_ERROR.

@@ -31,6 +31,7 @@ from kohort.records.offsets_topic import (
 from kohort.records.primitives import utf8
 
 _LONGEST_STRING = 0x7FFF
+_WRITTEN_VERSION = 3
 
 
 def is_writable(text: str) -> bool:
@@ -47,6 +48,11 @@ class GroupRecords:
         self._group_version = group_value_version(ibp)
         self._offset_version = offset_value_version(ibp, NO_EXPIRE_TIMESTAMP)
         self._expiring_offset_version = offset_value_version(ibp, expire_timestamp=0)
+
+    @property
+    def writes_plain_commits(self) -> bool:
+        """Whether commits are written uncompressed and in the version that `WrittenCommits` have."""
+        return self._codec is Codec.NONE and self._offset_version == _WRITTEN_VERSION
 
     def offset_commits(
         self,

@@ -4,7 +4,7 @@ Answers that may have to wait (joins, syncs, whatever is written to the log firs
 once; all others are returned.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import NamedTuple, NewType
 
 from kohort.errors import ErrorCode
@@ -139,6 +139,30 @@ class TxnOffsetCommitRequest(NamedTuple):
     member_id: MemberId = UNKNOWN_MEMBER_ID
     generation_id: GenerationId = NO_GENERATION
     group_instance_id: str | None = None
+
+
+class SameForAll(Mapping[TopicPartition, ErrorCode]):
+    """One answer for all partitions of a commit."""
+
+    __slots__ = ("_partitions", "error")
+
+    def __init__(self, partitions: Collection[TopicPartition], error: ErrorCode) -> None:
+        self._partitions = partitions
+        self.error = error
+
+    def __len__(self) -> int:
+        return len(self._partitions)
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self._partitions)
+
+    def __getitem__(self, partition: TopicPartition) -> ErrorCode:
+        if partition not in self._partitions:
+            raise KeyError(partition)
+        return self.error
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
 
 
 class PartitionData(NamedTuple):

@@ -1,12 +1,13 @@
-"""Group commit: one sync serves everybody who waits for it.
+"""Group commit: one sync of a log serves everybody who waits for it.
 
-Whoever has appended asks for a future. `run_once` takes all who wait, syncs each of their logs once and tells them;
-those who append meanwhile wait for the next round, which forms while this one is at the disk. Under a light load a
-round is one append, under a heavy one hundreds: nobody is made to linger.
+Whoever has appended says whom to tell. A sync takes all who wait for its log; those who append meanwhile wait for the
+next one, which forms while this one is at the disk. Under a light load a sync is for one append, under a heavy one for
+hundreds: nobody is made to linger. Logs are synced in the order in which somebody began to wait for them, several at a
+time if there are several threads: a disk does that faster than one after the other.
 
-    always    a future is done when its append is on the disk
-    interval  futures are done at once; dirty logs are synced every so often
-    os        futures are done at once; the operating system decides
+    always    whoever waits is told when the append is on the disk
+    interval  everybody is told at once; dirty logs are synced every so often
+    os        everybody is told at once; the operating system decides
 
 A sync that fails is never tried again, for nobody can say what a second success would mean: everybody who waits gets
 `StorageFailed`, and so does everybody who comes later.
@@ -23,6 +24,11 @@ from kohort.errors import StorageFailed
 from kohort.log.durations import Durations
 from kohort.log.partition import Log
 
+Told = Callable[[StorageFailed | None], None]
+"""Hears that an append is safe, or why it is not."""
+
+SYNCS_AT_A_TIME = 4
+
 
 class Flusher:
     """The syncs of any number of logs. Any thread may call."""
@@ -31,80 +37,129 @@ class Flusher:
         self._mode = mode
         self._clock = clock
         self._interval_ms = interval_ms
-        self._waiting: dict[Log, list[tuple[int, Future[None]]]] = {}
+        self._waiting: dict[Log, list[tuple[int, Told]]] = {}
+        self._syncing: set[Log] = set()
         self._next_ms = clock.now_ms() + interval_ms
         self._changed = threading.Condition()
         self._failure: StorageFailed | None = None
         self._stopped = False
         self.flush_times = Durations()
-        """Of every log in every round."""
+        """Of every sync."""
 
     @property
     def failure(self) -> StorageFailed | None:
         """Why nothing is acknowledged any more."""
         return self._failure
 
+    def then(self, log: Log, offset: int, told: Told) -> None:
+        """`told` hears when everything in `log` below `offset` is as durable as the mode promises: at once, or from
+        another thread."""
+        if self._mode is not FlushMode.OS:
+            with self._changed:
+                if self._must_wait(log, offset):
+                    self._waiting.setdefault(log, []).append((offset, told))
+                    self._changed.notify()
+                    return
+        told(self._failure)
+
+    def _must_wait(self, log: Log, offset: int) -> bool:
+        """Also behind others who wait for the same log: all of them are told in the order in which they came."""
+        if self._failure is not None:
+            return False
+        if self._mode is FlushMode.INTERVAL:
+            self._waiting.setdefault(log, [])
+            return False
+        return log.recovery_point < offset or log in self._waiting or log in self._syncing
+
     def durable(self, log: Log, offset: int) -> "Future[None]":
-        """A future that is done when everything in `log` below `offset` is as durable as the mode promises."""
+        """The same as a future."""
         future: Future[None] = Future()
         future.set_running_or_notify_cancel()  # from here on nobody can cancel it
-        with self._changed:
-            if self._failure is not None:
-                future.set_exception(self._failure)
-                return future
-            if self._mode is FlushMode.OS or log.recovery_point >= offset:
-                future.set_result(None)
-                return future
-            waiting = self._waiting.setdefault(log, [])
-            if self._mode is FlushMode.INTERVAL:
+
+        def told(failure: StorageFailed | None) -> None:
+            if failure is None:
                 future.set_result(None)
             else:
-                waiting.append((offset, future))
-                self._changed.notify()
+                future.set_exception(failure)
+
+        self.then(log, offset, told)
         return future
 
     def run_once(self) -> int:
-        """Sync every log that somebody waits for, once, if that is due. Returns the number of futures completed."""
+        """Sync every log that somebody waits for, once, if that is due. Returns how many were told that all is well."""
         with self._changed:
-            if self._failure is not None or not self._is_due():
+            logs = self._due()
+        return sum(self._sync(log) for log in logs)
+
+    def run_next(self) -> None:
+        """Sync one log that somebody waits for, if there is one that no other thread is at."""
+        with self._changed:
+            log = next(iter(self._due()), None)
+            if log is None:
+                return
+            self._syncing.add(log)
+        try:
+            self._sync(log)
+        finally:
+            with self._changed:
+                self._syncing.discard(log)
+                if log in self._waiting:
+                    self._changed.notify()
+
+    def _due(self) -> list[Log]:
+        """Which logs are to be synced now. In interval mode that is nothing, or all that are dirty."""
+        if self._failure is not None:
+            return []
+        if self._mode is FlushMode.INTERVAL and not self._stopped:
+            if self._clock.now_ms() < self._next_ms:
+                return []
+            if not self._waiting:
+                self._next_ms = self._clock.now_ms() + self._interval_ms
+        return [log for log in self._waiting if log not in self._syncing]
+
+    def _sync(self, log: Log) -> int:
+        with self._changed:
+            if self._failure is not None:
                 return 0
-            taken, self._waiting = self._waiting, {}
-            self._next_ms = self._clock.now_ms() + self._interval_ms
-        completed = 0
-        for log, waiting in taken.items():
-            began = perf_counter()
-            try:
-                durable = log.flush()
-            except StorageFailed as failure:
-                self._fail(failure, taken)
-                return completed
-            self.flush_times.record(perf_counter() - began)
-            for offset, future in waiting:
-                if offset <= durable:
-                    future.set_result(None)
-                    completed += 1
-                else:
-                    future.set_exception(StorageFailed(f"{log.path} was closed before offset {offset} was synced"))
-        return completed
+            waiting = self._waiting.pop(log, [])
+            if not self._waiting:
+                self._next_ms = self._clock.now_ms() + self._interval_ms
+        began = perf_counter()
+        try:
+            durable = log.flush()
+        except StorageFailed as failure:
+            self._fail(failure, waiting)
+            return 0
+        self.flush_times.record(perf_counter() - began)
+        told_well = 0
+        for offset, told in waiting:
+            if offset <= durable:
+                told(None)
+                told_well += 1
+            else:
+                told(StorageFailed(f"{log.path} was closed before offset {offset} was synced"))
+        return told_well
 
-    def _is_due(self) -> bool:
-        return self._mode is not FlushMode.INTERVAL or self._clock.now_ms() >= self._next_ms
-
-    def _fail(self, failure: StorageFailed, taken: dict[Log, list[tuple[int, Future[None]]]]) -> None:
+    def _fail(self, failure: StorageFailed, waiting: list[tuple[int, Told]]) -> None:
         with self._changed:
-            self._failure = failure
-            later, self._waiting = self._waiting, {}
-        for waiting in (*taken.values(), *later.values()):
-            for _, future in waiting:
-                if not future.done():
-                    future.set_exception(failure)
+            self._failure = self._failure or failure
+            others, self._waiting = self._waiting, {}
+            self._changed.notify_all()
+        for them in (waiting, *others.values()):
+            for _, told in them:
+                told(failure)
 
     def wait_for_work(self) -> bool:
-        """Sleep until somebody waits for a sync, or until one may be due; False after `stop`."""
+        """Sleep until somebody waits for a sync, or until one may be due; False when there will be no more."""
         timeout = self._interval_ms / 1000 if self._mode is FlushMode.INTERVAL else None
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or any(self._waiting.values()), timeout)
-            return not self._stopped
+            self._changed.wait_for(self._has_work, timeout)
+            return not self._stopped and self._failure is None
+
+    def _has_work(self) -> bool:
+        if self._stopped or self._failure is not None:
+            return True
+        return any(waiting for log, waiting in self._waiting.items() if log not in self._syncing)
 
     def stop(self) -> None:
         """Wake whoever waits for work, for the last time."""
@@ -113,23 +168,37 @@ class Flusher:
             self._changed.notify_all()
 
 
-class FlusherThread:
-    """A thread that runs a flusher. When the disk fails, `on_failure` is told and the thread ends."""
+class FlusherThreads:
+    """Threads that run a flusher. When the disk fails, `on_failure` is told once and the threads end."""
 
-    def __init__(self, flusher: Flusher, on_failure: Callable[[StorageFailed], None]) -> None:
+    def __init__(self, flusher: Flusher, on_failure: Callable[[StorageFailed], None], count: int = 1) -> None:
         self._flusher = flusher
         self._on_failure = on_failure
-        self._thread = threading.Thread(target=self._run, name="kohort-flusher", daemon=True)
-        self._thread.start()
+        self._lock = threading.Lock()
+        self._has_told = False
+        self._threads = [
+            threading.Thread(target=self._run, name=f"kohort-flusher-{number}", daemon=True) for number in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
 
     def close(self) -> None:
-        """Let the round that is under way end, run one more for those who wait, and stop."""
+        """Let the syncs that are under way end, run one more for those who wait, and stop."""
         self._flusher.stop()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
+        self._flusher.run_once()
+        self._tell_failure()
 
     def _run(self) -> None:
-        while self._flusher.failure is None and self._flusher.wait_for_work():
-            self._flusher.run_once()
-        self._flusher.run_once()
-        if (failure := self._flusher.failure) is not None:
-            self._on_failure(failure)
+        while self._flusher.wait_for_work():
+            self._flusher.run_next()
+        self._tell_failure()
+
+    def _tell_failure(self) -> None:
+        with self._lock:
+            failure = self._flusher.failure
+            if failure is None or self._has_told:
+                return
+            self._has_told = True
+        self._on_failure(failure)

@@ -7,8 +7,10 @@ Offsets of a log, in their order:
 The log end moves with every append. The high watermark says how far readers see: up to what is on the disk when every
 append waits for a sync, else up to the log end. The last stable offset stays in front of the oldest open transaction.
 
-A second thread may call `flush`; whatever closes, cuts or replaces files takes the same lock. When the disk has
-failed, the log takes no more writes: what is on the disk is unknown until it is opened anew.
+A second thread may call `flush`; whatever closes or cuts the active segment takes the same lock. A third, that of the
+cleaner, may `swap_in` files in the place of old segments while the owner appends and reads; whatever takes segments out
+of use or closes them waits for it (`_removal`, always taken before the other lock). When the disk has failed, the log
+takes no more writes: what is on the disk is unknown until it is opened anew.
 """
 
 import errno
@@ -17,6 +19,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import NoReturn
 
 from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
@@ -33,11 +36,13 @@ from kohort.log.producer_loading import load_snapshot, replay_segments
 from kohort.log.producer_snapshot import delete_snapshots, write_snapshot
 from kohort.log.producer_state import ProducerState
 from kohort.log.retention import count_deletable
-from kohort.log.segment import Segment
-from kohort.log.swap import begin_swap, finish_swaps, remaining_aborted, retire
+from kohort.log.scan import Pause
+from kohort.log.segment import BatchNote, Segment
+from kohort.log.swap import Replacement, begin_swap, finish_swaps, remaining_aborted, retire
 from kohort.log.txn_index import AbortedTransaction
-from kohort.log.validation import LOG_APPEND_TIME, validate
-from kohort.records.batch import NO_TIMESTAMP, BatchHeader
+from kohort.log.validation import LOG_APPEND_TIME, validate, validate_size
+from kohort.records.batch import NO_TIMESTAMP, stamp
+from kohort.records.finished_batch import FinishedBatch
 
 __all__ = ["AppendInfo", "AppendOrigin", "Fetched", "Log", "OffsetAndTimestamp", "ReadUpTo"]
 
@@ -92,6 +97,7 @@ class Log:
         self._before_truncation = before_truncation
         self._deleted: list[tuple[int, str]] = []
         self._lock = threading.RLock()
+        self._removal = threading.RLock()
         self._failure: StorageFailed | None = None
         self._closed = False
 
@@ -141,6 +147,10 @@ class Log:
         """Why this log takes no more writes."""
         return self._failure
 
+    @property
+    def is_closed(self) -> bool:
+        return self._closed
+
     # Appending
 
     def append(
@@ -150,40 +160,64 @@ class Log:
         self._check_usable()
         now_ms = self._clock.now_ms()
         stamps_time = self.config.message_timestamp_type == LOG_APPEND_TIME
-        headers = validate(records, self.config, origin)
+        headers = validate(records, self.config, origin, now_ms)
         batches = place(headers, records, self._end.offset, leader_epoch, now_ms if stamps_time else None)
         effect = self.producer_state.prepare(batches, origin)
         if (known := effect.duplicate) is not None:
             time = known.timestamp if stamps_time else NO_TIMESTAMP
             return AppendInfo(known.first_offset, known.last_offset, time, self._log_start_offset, 0, is_duplicate=True)
-        headers = [batch.header for batch in batches]
         data = b"".join(batch.data for batch in batches)
-        if needs_new_segment(self.active_segment, self.config, headers, len(data), now_ms):
+        notes = [
+            BatchNote(header.size, header.last_offset, header.next_offset, header.max_timestamp)
+            for header, _ in batches
+        ]
+        self._write(data, notes, leader_epoch, now_ms)
+        for aborted in self.producer_state.commit(effect, self._end.offset, self.high_watermark):
+            self.active_segment.txn_index.append(aborted)
+        first_offset, time = batches[0].header.base_offset, now_ms if stamps_time else NO_TIMESTAMP
+        return AppendInfo(first_offset, notes[-1].last_offset, time, self._log_start_offset, len(data))
+
+    def append_finished(self, batch: FinishedBatch, *, leader_epoch: int) -> int:
+        """Write a batch that was made here: only its size is looked at. Returns the offset that it begins at."""
+        self._check_usable()
+        if self.config.message_timestamp_type == LOG_APPEND_TIME:
+            origin = AppendOrigin.COORDINATOR
+            return self.append(bytes(batch.data), leader_epoch=leader_epoch, origin=origin).first_offset
+        validate_size(len(batch.data), self.config)
+        first = self._end.offset
+        stamp(batch.data, base_offset=first, partition_leader_epoch=leader_epoch)
+        data = bytes(batch.data)
+        next_offset = first + batch.record_count
+        note = BatchNote(len(data), next_offset - 1, next_offset, batch.timestamp)
+        self._write(data, (note,), leader_epoch, self._clock.now_ms())
+        self.producer_state.end_offset = next_offset
+        return first
+
+    def _write(self, data: bytes, batches: Sequence[BatchNote], leader_epoch: int, now_ms: int) -> None:
+        """Append to the active segment, or to a new one if that is due."""
+        max_timestamp = batches[0].max_timestamp if len(batches) == 1 else max(batch.max_timestamp for batch in batches)
+        last_offset = batches[-1].last_offset
+        if needs_new_segment(self._segments[-1], self.config, len(data), max_timestamp, last_offset, now_ms):
             self.roll()
         if leader_epoch > self.leader_epochs.latest:
             with self._storage():
                 self.leader_epochs.assign(leader_epoch, self._end.offset)
                 self.leader_epochs.save()
-        self._write(data, headers)
-        self._end = self._end_of_active_segment()
-        first_offset, last_offset = headers[0].base_offset, headers[-1].last_offset
-        for aborted in self.producer_state.commit(effect, last_offset + 1, self.high_watermark):
-            self.active_segment.txn_index.append(aborted)
-        time = now_ms if stamps_time else NO_TIMESTAMP
-        return AppendInfo(first_offset, last_offset, time, self._log_start_offset, len(data))
-
-    def _write(self, data: bytes, headers: list[BatchHeader]) -> None:
-        """Append to the active segment; a partial write is cut back, so that what follows finds a whole log."""
-        segment = self.active_segment
+        segment = self._segments[-1]
         try:
-            segment.append(data, headers, self.config.index_interval_bytes)
+            segment.append(data, batches, self.config.index_interval_bytes)
         except OSError as error:
-            with self._storage():
-                segment.file.truncate(segment.size)
-            failure = StorageFailed(f"{segment.path}: {error}")
-            if error.errno not in _DISK_FULL:
-                self._failure = failure
-            raise failure from error
+            self._cut_back(segment, error)
+        self._end = LogEnd(batches[-1].next_offset, segment.base_offset, segment.size)
+
+    def _cut_back(self, segment: Segment, error: OSError) -> NoReturn:
+        """What a failed write has left is taken away, so that what follows finds a whole log."""
+        with self._storage():
+            segment.file.truncate(segment.size)
+        failure = StorageFailed(f"{segment.path}: {error}")
+        if error.errno not in _DISK_FULL:
+            self._failure = failure
+        raise failure from error
 
     def roll(self) -> Segment:
         """Seal the active segment and begin a new one at the log end. An empty one stays."""
@@ -282,7 +316,7 @@ class Log:
             return
         if offset < self._log_start_offset:
             raise OffsetOutOfRange(f"{self.topic_partition}: no truncation to {offset}, below the log start")
-        with self._lock, self._storage():
+        with self._removal, self._lock, self._storage():
             keep = max(1, sum(segment.base_offset < offset for segment in self._segments))
             durable = self._segments[keep - 1].base_offset
             if self._before_truncation is not None:
@@ -312,8 +346,8 @@ class Log:
             self._move_log_start(offset)
         return self._log_start_offset
 
-    def delete_old_segments(self) -> int:
-        """Take out of use what retention does not keep. Returns the number of segments."""
+    def delete_old_segments(self, most: int | None = None) -> int:
+        """Take out of use what retention does not keep, `most` at a time. Returns the number of segments."""
         self._check_usable()
         count = count_deletable(
             self._segments,
@@ -324,7 +358,9 @@ class Log:
         )
         if not count:
             return 0
-        with self._lock, self._storage():
+        if most is not None:
+            count = min(count, most)
+        with self._removal, self._lock, self._storage():
             if count == len(self._segments):
                 self.roll()
             for _ in range(count):
@@ -340,6 +376,10 @@ class Log:
         `cleaned_path` is `<base offset of the first of them>.log.cleaned`, synced and closed by the cleaner. Several
         cleaned segments are put in place from the lowest on. None if nothing was left.
         """
+        return self.replace(self.swap_in(cleaned_path, old_segments))
+
+    def swap_in(self, cleaned_path: str, old_segments: Sequence[Segment], pause: Pause | None = None) -> Replacement:
+        """What `replace_segments` does on the disk, in any thread. The owner then has to `replace` them in memory."""
         self._check_usable()
         base, *merged = [segment.base_offset for segment in old_segments]
         place = self._segments.index(old_segments[0])
@@ -348,43 +388,74 @@ class Log:
             or self.active_segment in old_segments
         ):
             raise ValueError("only segments that follow on each other, before the active one, can be replaced")
-        txn_index = remaining_aborted(self._files, cleaned_path, old_segments)
-        with self._lock, self._storage():
-            begin_swap(self._files, self.path, base, merged, txn_index)
-            self._remove_later(finish_swaps(self._files, self.path))
-            for segment in old_segments:
-                segment.close()
-            del self._segments[place : place + len(old_segments)]
-            if not self._files.exists(old_segments[0].path):
+        txn_index = remaining_aborted(self._files, cleaned_path, old_segments, pause)
+        with self._removal:
+            self._check_usable()  # it may have been closed while we looked
+            with self._storage():
+                begin_swap(self._files, self.path, base, merged, txn_index)
+                retired = finish_swaps(self._files, self.path, pause)
+                if not self._files.exists(old_segments[0].path):
+                    return Replacement(old_segments, None, retired)
+                new = Segment.open(self._files, self.path, base, self._clock.now_ms())
+                new.txn_index = txn_index
+                new.rebuild_indexes(self.config.index_interval_bytes, pause=pause)
+                new.write_indexes()
+                return Replacement(old_segments, new, retired)
+
+    def replace(self, replacement: Replacement) -> Segment | None:
+        """What was swapped in is read from now on. A log that was closed meanwhile has nothing to read any more."""
+        new = replacement.new
+        with self._removal, self._lock:
+            if self._closed:
+                if new is not None:
+                    new.close()
                 return None
-            new = Segment.open(self._files, self.path, base, self._clock.now_ms())
-            new.txn_index = txn_index
-            new.rebuild_indexes(self.config.index_interval_bytes)
-            new.write_indexes()
-            self._segments.insert(place, new)
-            return new
+            place = self._segments.index(replacement.old[0])
+            self._segments[place : place + len(replacement.old)] = [] if new is None else [new]
+            for segment in replacement.old:
+                segment.close()
+            self._remove_later(replacement.retired)
+        return new
 
     def tick(self) -> None:
         """What is due by now: retention, forgetting silent producers, removing files that are out of use."""
         self._check_usable()
-        now_ms = self._clock.now_ms()
         self.delete_old_segments()
-        self.producer_state.remove_expired(now_ms)
-        with self._storage():
-            for due_ms, path in self._deleted:
-                if due_ms <= now_ms and self._files.exists(path):
-                    self._files.unlink(path)
-        self._deleted = [(due_ms, path) for due_ms, path in self._deleted if due_ms > now_ms]
+        self.remove_expired_producers()
+        self.remove_files(self.take_due_files())
+
+    def remove_expired_producers(self) -> int:
+        """Forget producers that have been silent for too long."""
+        return self.producer_state.remove_expired(self._clock.now_ms())
+
+    def take_due_files(self) -> list[str]:
+        """The files that are out of use for long enough; whoever takes them removes them."""
+        now_ms = self._clock.now_ms()
+        due = [path for due_ms, path in self._deleted if due_ms <= now_ms]
+        if due:
+            self._deleted = [(due_ms, path) for due_ms, path in self._deleted if due_ms > now_ms]
+        return due
+
+    def remove_files(self, paths: Sequence[str]) -> None:
+        """Remove files that are out of use, in any thread."""
+        with self._removal:
+            if paths and not self._closed:
+                with self._storage():
+                    for path in paths:
+                        if self._files.exists(path):
+                            self._files.unlink(path)
 
     def delete_old_snapshots(self, recovery_point: int) -> None:
-        """Remove the snapshots that no recovery from `recovery_point` on would need."""
-        base = max((s.base_offset for s in self._segments if s.base_offset <= recovery_point), default=0)
-        with self._storage():
-            delete_snapshots(self._files, self.path, before=base)
+        """Remove the snapshots that no recovery from `recovery_point` on would need, in any thread."""
+        base = max((s.base_offset for s in self.segments if s.base_offset <= recovery_point), default=0)
+        with self._removal:
+            if not self._closed:
+                with self._storage():
+                    delete_snapshots(self._files, self.path, before=base)
 
     def close(self) -> None:
         """Bring everything to the disk and let go of the files. A failed log is only let go of."""
-        with self._lock:
+        with self._removal, self._lock:
             try:
                 if self._failure is None and not self._closed:
                     with self._storage():
@@ -397,7 +468,7 @@ class Log:
 
     def abandon(self) -> None:
         """Let go of the files as they are."""
-        with self._lock:
+        with self._removal, self._lock:
             if self._closed:
                 return
             for segment in self._segments:

@@ -29,7 +29,7 @@ def place(
 
 
 def needs_new_segment(
-    segment: Segment, config: LogConfig, headers: Sequence[BatchHeader], size: int, now_ms: int
+    segment: Segment, config: LogConfig, size: int, max_timestamp: int, last_offset: int, now_ms: int
 ) -> bool:
     """Whether an append does not go into the active segment: it is too large, too old, or its indexes are full.
 
@@ -37,13 +37,12 @@ def needs_new_segment(
     """
     if segment.size == 0:
         return False
-    if segment.first_timestamp >= 0:
-        waited = max(header.max_timestamp for header in headers) - segment.first_timestamp
-    else:
-        waited = now_ms - segment.created_ms
+    began_ms, reached_ms = segment.first_timestamp, max_timestamp
+    if began_ms < 0:
+        began_ms, reached_ms = segment.created_ms, now_ms
     return (
         segment.size > config.segment_bytes - size
-        or waited > config.segment_ms
+        or reached_ms - began_ms > config.segment_ms
         or segment.is_index_full(config.segment_index_bytes)
-        or headers[-1].last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
+        or last_offset - segment.base_offset > MAX_RELATIVE_OFFSET
     )

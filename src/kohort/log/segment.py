@@ -13,13 +13,22 @@ from kohort.log.batch_table import BatchTable
 from kohort.log.files import File, Files, join, read_whole, write_whole
 from kohort.log.index import OffsetIndex, OffsetPosition, TimeIndex, TimestampOffset
 from kohort.log.names import INDEX, LOG, TIME_INDEX, TXN_INDEX, offset_file
-from kohort.log.scan import WINDOW_BYTES, ScannedWindow, scan_segment
+from kohort.log.scan import WINDOW_BYTES, Pause, ScannedWindow, scan_segment
 from kohort.log.txn_index import TransactionIndex
 from kohort.records.batch import NO_TIMESTAMP, BatchHeader, moved, read_records
 
 _LOOKUP_WINDOW = 16 * 1024
 _REBUILT_INTERVAL = 4096
 """The distance of entries in an index that turns out to be bad when it is needed."""
+
+
+class BatchNote(NamedTuple):
+    """What a segment takes note of when a batch is written."""
+
+    size: int
+    last_offset: int
+    next_offset: int
+    max_timestamp: int
 
 
 class SegmentRead(NamedTuple):
@@ -111,23 +120,31 @@ class Segment:
             or len(self.time_index) >= segment_index_bytes // TimeIndex.ENTRY_SIZE
         )
 
-    def append(self, data: bytes, headers: Sequence[BatchHeader], index_interval_bytes: int) -> None:
-        """Write batches at the end: `data`, in which these headers follow on each other."""
+    def append(self, data: bytes, batches: Sequence[BatchNote], index_interval_bytes: int) -> None:
+        """Write batches at the end: `data`, in which these follow on each other."""
         position = self._size
         self.file.append(data)
         self._size += len(data)
-        for header in headers:
-            self.index_batch(header, position, index_interval_bytes)
-            position += header.size
+        for batch in batches:
+            self.index_batch(batch, position, index_interval_bytes)
+            position += batch.size
 
-    def scan(self, start: int = 0, *, verify: bool = True, window_bytes: int = WINDOW_BYTES) -> Iterator[ScannedWindow]:
+    def scan(
+        self, start: int = 0, *, verify: bool = True, window_bytes: int = WINDOW_BYTES, pause: Pause | None = None
+    ) -> Iterator[ScannedWindow]:
         return scan_segment(
-            self.file, self.base_offset, start=start, end=self._size, verify=verify, window_bytes=window_bytes
+            self.file,
+            self.base_offset,
+            start=start,
+            end=self._size,
+            verify=verify,
+            window_bytes=window_bytes,
+            pause=pause,
         )
 
-    def batches(self, start: int = 0) -> Iterator[tuple[BatchHeader, bytes]]:
+    def batches(self, start: int = 0, *, pause: Pause | None = None) -> Iterator[tuple[BatchHeader, bytes]]:
         """Every batch from the byte `start` on, checked, with positions in the file. Damage is raised."""
-        for window in self.scan(start):
+        for window in self.scan(start, pause=pause):
             for header in window.headers:
                 yield moved(header, window.position), window.batch(header)
             if window.damage is not None:
@@ -181,10 +198,10 @@ class Segment:
         self.file.sync()
         self._size = position
 
-    def rebuild_indexes(self, index_interval_bytes: int) -> None:
+    def rebuild_indexes(self, index_interval_bytes: int, *, pause: Pause | None = None) -> None:
         """Make the indexes of offsets and times again from the batches; damage is raised."""
         self.reset_indexes()
-        for window in self.scan(verify=False):
+        for window in self.scan(verify=False, pause=pause):
             for header in window.headers:
                 self.index_batch(header, window.position + header.position, index_interval_bytes)
             if window.damage is not None:
@@ -220,17 +237,17 @@ class Segment:
         self._max_timestamp, self._offset_of_max_timestamp = found.max_timestamp, found.offset_of_max_timestamp
         self._next_offset = window.headers[-1].next_offset
 
-    def index_batch(self, header: BatchHeader, position: int, index_interval_bytes: int) -> None:
+    def index_batch(self, batch: BatchNote | BatchHeader, position: int, index_interval_bytes: int) -> None:
         """Take note of the next batch, which stands at `position`."""
         if position == 0:
-            self._first_timestamp = header.max_timestamp
-        self._follow(header)
+            self._first_timestamp = batch.max_timestamp
+        self._follow(batch)
         if self._bytes_since_index > index_interval_bytes:
             assert self._offset_index is not None
-            self._offset_index.append(header.last_offset, position)
+            self._offset_index.append(batch.last_offset, position)
             self._time_index.maybe_append(self._max_timestamp, self._offset_of_max_timestamp)
             self._bytes_since_index = 0
-        self._bytes_since_index += header.size
+        self._bytes_since_index += batch.size
 
     def load_tail(self) -> None:
         """Read on from the last index entry to the end; damage is raised."""
@@ -298,11 +315,11 @@ class Segment:
         assert self._offset_index is not None
         return self._offset_index, self._time_index
 
-    def _follow(self, header: BatchHeader) -> None:
-        self._next_offset = header.next_offset
-        if header.max_timestamp > self._max_timestamp:
-            self._max_timestamp = header.max_timestamp
-            self._offset_of_max_timestamp = header.last_offset
+    def _follow(self, batch: BatchNote | BatchHeader) -> None:
+        self._next_offset = batch.next_offset
+        if batch.max_timestamp > self._max_timestamp:
+            self._max_timestamp = batch.max_timestamp
+            self._offset_of_max_timestamp = batch.last_offset
 
     def _headers(self, start: int) -> Iterator[BatchHeader]:
         for window in self.scan(start, verify=False, window_bytes=_LOOKUP_WINDOW):

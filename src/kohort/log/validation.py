@@ -1,36 +1,51 @@
 """What a log demands of the batches that are to be appended, before any of them gets an offset (Kafka's LogValidator).
 
 A client's batch is opened and every record looked at; what the coordinators write was built here and is checked as far
-as its header and its checksum go. Only batches of format 2 are written.
+as its header and its checksum go. Only batches of format 2 are written. A batch is taken or refused as a whole; where
+single records are the reason, the refusal tells which (KIP-467).
 """
 
-from kohort.config import LogConfig
+from collections.abc import Sequence
+
+from kohort.config import LONGEST_MS, LogConfig
 from kohort.errors import (
     CorruptLog,
     CorruptMessage,
     InvalidRecord,
     InvalidTimestamp,
+    RecordError,
     RecordListTooLarge,
     RecordTooLarge,
 )
 from kohort.log.producer_entry import AppendOrigin
-from kohort.records.batch import NO_PRODUCER_ID, BatchHeader, read_header, read_records
+from kohort.records.batch import NO_PRODUCER_ID, NO_TIMESTAMP, BatchHeader, Record, read_header, read_records
 
 LOG_APPEND_TIME = "LogAppendTime"
 
 
-def validate(records: bytes, config: LogConfig, origin: AppendOrigin) -> list[BatchHeader]:
+def validate(records: bytes, config: LogConfig, origin: AppendOrigin, now_ms: int) -> list[BatchHeader]:
     """The headers of the batches in `records`, or the refusal that fits."""
     headers = _read_headers(records)
     for header in headers:
         _validate_batch(header, config)
         if origin is AppendOrigin.CLIENT:
-            _validate_client_batch(header, records, config)
+            _validate_client_batch(header, records, config, now_ms)
     if origin is AppendOrigin.CLIENT and len(headers) > 1:
         raise InvalidRecord(f"{len(headers)} batches where a client may send one")
-    if len(records) > config.segment_bytes:
-        raise RecordListTooLarge(f"{len(records)} bytes do not fit into a segment of {config.segment_bytes}")
+    _validate_fit(len(records), config)
     return headers
+
+
+def validate_size(size: int, config: LogConfig) -> None:
+    """Whether a batch of this many bytes is taken."""
+    if size > config.max_message_bytes:
+        raise RecordTooLarge(f"a batch of {size} bytes, {config.max_message_bytes} are allowed")
+    _validate_fit(size, config)
+
+
+def _validate_fit(size: int, config: LogConfig) -> None:
+    if size > config.segment_bytes:
+        raise RecordListTooLarge(f"{size} bytes do not fit into a segment of {config.segment_bytes}")
 
 
 def _read_headers(records: bytes) -> list[BatchHeader]:
@@ -50,15 +65,14 @@ def _read_headers(records: bytes) -> list[BatchHeader]:
 def _validate_batch(header: BatchHeader, config: LogConfig) -> None:
     if header.magic != 2:
         raise InvalidRecord(f"batches of format {header.magic} are read, but not written")
-    if header.size > config.max_message_bytes:
-        raise RecordTooLarge(f"a batch of {header.size} bytes, {config.max_message_bytes} are allowed")
+    validate_size(header.size, config)
     if header.record_count <= 0 or header.last_offset_delta != header.record_count - 1:
         raise InvalidRecord(f"{header.record_count} records with a last offset delta of {header.last_offset_delta}")
     if header.is_log_append_time and config.message_timestamp_type != LOG_APPEND_TIME:
         raise InvalidTimestamp("the producer has set LogAppendTime, which is the broker's to set")
 
 
-def _validate_client_batch(header: BatchHeader, records: bytes, config: LogConfig) -> None:
+def _validate_client_batch(header: BatchHeader, records: bytes, config: LogConfig, now_ms: int) -> None:
     if header.is_control:
         raise InvalidRecord("clients may not write control records")
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0:
@@ -71,5 +85,23 @@ def _validate_client_batch(header: BatchHeader, records: bytes, config: LogConfi
         raise InvalidRecord(str(damage)) from None
     if [record.offset - header.base_offset for record in opened] != list(range(len(opened))):
         raise InvalidRecord("the records are not numbered from 0")
-    if "compact" in config.cleanup_policy and any(record.key is None for record in opened):
-        raise InvalidRecord("a compacted topic takes no record without a key")
+    _validate_records(opened, config, now_ms)
+
+
+def _validate_records(opened: Sequence[Record], config: LogConfig, now_ms: int) -> None:
+    needs_key = "compact" in config.cleanup_policy
+    has_times = config.message_timestamp_type != LOG_APPEND_TIME
+    oldest = now_ms - config.max_age_ms if has_times else -LONGEST_MS
+    youngest = now_ms + config.max_lead_ms if has_times else 2 * LONGEST_MS
+    wrong, is_time_wrong = [], False
+    for index, record in enumerate(opened):
+        if needs_key and record.key is None:
+            wrong.append(RecordError(index, "a compacted topic takes no record without a key"))
+        elif not oldest <= record.timestamp <= youngest and record.timestamp != NO_TIMESTAMP:
+            is_time_wrong = True
+            wrong.append(
+                RecordError(index, f"a time of {record.timestamp}, taken are those from {oldest} to {youngest}")
+            )
+    if wrong:
+        kind = InvalidTimestamp if is_time_wrong else InvalidRecord
+        raise kind(f"{len(wrong)} of {len(opened)} records: {wrong[0].message}", wrong)

@@ -40,7 +40,7 @@ class ControlledBroker(Broker):
     def crash(self) -> None:
         """End without a word: nobody is answered, nothing is synced or noted down."""
         self._end()
-        self._flusher_thread.close()
+        self._flusher_threads.close()
         for log in self.topics.directory.logs.values():
             log.abandon()
 
@@ -61,14 +61,14 @@ class ControlledBroker(Broker):
             super().wake_timers()
         elif not self._is_ticking and not self._is_over and self._is_due_at(self._virtual.monotonic_ms() + 1):
             self._is_ticking = True
-            self._loop.call_soon(self._tick)
+            self.loop.call_soon(self._tick)
         for watch in list(self.watchers):
             watch()
 
     def call_later(self, delay_ms: int, action: Callable[[], None]) -> None:
         """On the broker's clock."""
         if self._virtual is None:
-            self._loop.call_later(delay_ms / 1000, action)
+            self.loop.call_later(delay_ms / 1000, action)
         else:
             self._own_timers.after(delay_ms, action)
             self.wake_timers()

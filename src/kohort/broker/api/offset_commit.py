@@ -10,19 +10,52 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.api import api
 from kohort.broker.api.partitions import answer_by_topic, topic_partitions
 from kohort.errors import ErrorCode
-from kohort.group.requests import OffsetCommitRequest
+from kohort.group.requests import OffsetCommitRequest, SameForAll
 from kohort.log.names import TopicPartition
 from kohort.records.offsets_topic import NO_EXPIRE_TIMESTAMP, NO_LEADER_EPOCH, OffsetCommitValue
 
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
     from kohort.broker.call import Call
+    from kohort.broker.commit_transcoder import TranscodedCommit
 
 _NO_RETENTION = -1
 
 
 @api(8, 2, 9)
 def offset_commit(broker: "Broker", call: "Call") -> None:
+    transcoder = broker.short_way.transcoder
+    if transcoder is None:
+        broker.short_way.count()
+    else:
+        short = transcoder.transcode(call.frame, call.body_at, call.version, broker.clock.now_ms())
+        if short is not None and all(_has_partition(broker, *topic) for topic in short.topics):
+            _commit_transcoded(broker, call, short)
+            return
+    _commit(broker, call)
+
+
+def _has_partition(broker: "Broker", topic_name: str, partition: int) -> bool:
+    topic = broker.topics.get(topic_name)
+    return topic is not None and 0 <= partition < topic.partition_count
+
+
+def _commit_transcoded(broker: "Broker", call: "Call", short: "TranscodedCommit") -> None:
+    def respond(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+        if isinstance(errors, SameForAll) and errors.error is ErrorCode.NONE:
+            call.answer_bytes(short.answer)
+        else:
+            call.answer({"topics": answer_by_topic(call.request.topics, errors)})
+
+    broker.groups.handle_commit_offsets(
+        OffsetCommitRequest(
+            short.group_id, short.commits, short.member_id, short.generation_id, short.group_instance_id
+        ),
+        respond,
+    )
+
+
+def _commit(broker: "Broker", call: "Call") -> None:
     request = call.request
     offsets, unknown = committed_values(broker, request)
     retention = getattr(request, "retention_time", _NO_RETENTION)
@@ -57,8 +90,7 @@ def committed_values(
     now_ms = broker.clock.now_ms()
     values, unknown = {}, {}
     for partition, wanted in topic_partitions(request.topics):
-        topic = broker.topics.get(partition.topic)
-        if topic is None or not 0 <= partition.partition < topic.partition_count:
+        if not _has_partition(broker, *partition):
             unknown[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
         values[partition] = OffsetCommitValue(
