@@ -33,14 +33,14 @@ class Judgement:
     batches: list[bytes]
 
 
-def judge(image: Image, expected: Expected, config: LogConfig = CONFIG) -> Judgement:
+def judge(image: Image, expected: Expected, config: LogConfig = CONFIG, journal_bytes: int | None = None) -> Judgement:
     """Start on this disk, as after a crash, and say what is not as promised."""
     disk = SimulatedFiles(image)
     files = RecordingFiles(disk)
     problems: list[str] = []
     batches: list[bytes] = []
     try:
-        directory = open_directory(files, VirtualClock(TIME + 10_000), config)
+        directory = open_directory(files, VirtualClock(TIME + 10_000), config, journal_bytes=journal_bytes)
     except KohortError as error:
         return Judgement([f"the start failed: {error}"], files.operations, disk.image(), batches)
     problems += [f"{where} was refused: {failure}" for where, failure in directory.failed.items()]
@@ -203,7 +203,7 @@ class Campaign:
         key = _key(image, expected)
         if key in self._judged:
             return None
-        judged = judge(image, expected, self.site.config)
+        judged = judge(image, expected, self.site.config, self.site.journal_bytes)
         self._judged[key] = judged.batches
         self.images += 1
         self.violations += [f"{when}: {problem}" for problem in judged.problems]

@@ -104,13 +104,16 @@ class Site:
         image: Mapping[str, bytes | None] = NOTHING,
         config: LogConfig = CONFIG,
         flush_mode: FlushMode = FlushMode.ALWAYS,
+        journal_bytes: int | None = None,
     ) -> None:
+        """With `journal_bytes` appends are made safe by a journal, which begins anew when it has so many."""
         self.start_image = dict(image)
         self.disk = SimulatedFiles(image)
         self.recording = RecordingFiles(self.disk)
         self.files: Files = self.recording
         self.config = config
         self.flush_mode = flush_mode
+        self.journal_bytes = journal_bytes
         self.clock = VirtualClock(TIME)
         self.ledger = Ledger()
 
@@ -123,8 +126,8 @@ class Site:
         return self.directory.logs[MAIN]
 
     def start(self) -> None:
-        self.directory = open_directory(self.files, self.clock, self.config, self.flush_mode)
-        self.flusher = Flusher(FlushMode.ALWAYS, self.clock)
+        self.directory = open_directory(self.files, self.clock, self.config, self.flush_mode, self.journal_bytes)
+        self.flusher = Flusher(FlushMode.ALWAYS, self.clock, journal=self.directory.journal)
         self.cleaner = Cleaner(self.files, DATA, self.clock)
 
     def create(self) -> None:
@@ -190,6 +193,19 @@ class Site:
 
 
 def open_directory(
-    files: Files, clock: VirtualClock, config: LogConfig, flush_mode: FlushMode = FlushMode.ALWAYS
+    files: Files,
+    clock: VirtualClock,
+    config: LogConfig,
+    flush_mode: FlushMode = FlushMode.ALWAYS,
+    journal_bytes: int | None = None,
 ) -> LogDirectory:
-    return LogDirectory(files, DATA, clock, lambda _: config, flush_mode=flush_mode, new_uuid=lambda: UUID(int=1))
+    return LogDirectory(
+        files,
+        DATA,
+        clock,
+        lambda _: config,
+        flush_mode=flush_mode,
+        journaled=() if journal_bytes is None else {MAIN.topic},
+        journal_bytes=journal_bytes or 0,
+        new_uuid=lambda: UUID(int=1),
+    )

@@ -54,6 +54,33 @@ def test_a_second_power_cut_while_starting_breaks_no_promise(name: str, tally: T
     assert campaign.violations == []
 
 
+@pytest.mark.parametrize("journal_bytes", [1, 350, 1 << 20], ids=["a round", "a few rounds", "everything"])
+@pytest.mark.parametrize("name", HISTORIES)
+def test_a_power_cut_breaks_no_promise_that_a_journal_has_given(name: str, journal_bytes: int, tally: Tally) -> None:
+    """A journal of one round, of a few, of all there is; with a second power cut during the starts that follow."""
+    config, steps = HISTORIES[name]
+    site = Site(NOTHING, config, journal_bytes=journal_bytes).run(steps)
+    campaign = Campaign(site, limit=10, second_limit=1).run()
+    tally.count(campaign.images)
+    assert campaign.violations == []
+
+
+@pytest.mark.parametrize("name", ["appends and syncs", "transactions"])
+def test_every_byte_of_a_journal_is_a_place_to_fail(name: str, tally: Tally) -> None:
+    config, steps = HISTORIES[name]
+    campaign = Campaign(Site(NOTHING, config, journal_bytes=1 << 20).run(steps), limit=200, second_limit=0)
+    tally.count(campaign.run(every_byte=True).images)
+    assert campaign.violations == []
+
+
+@pytest.mark.parametrize("kind", [Synced, DirSynced])
+def test_the_harness_finds_what_a_disk_that_ignores_the_syncs_of_a_journal_breaks(kind: type) -> None:
+    config, steps = HISTORIES["appends and syncs"]
+    campaign = Campaign(Site(NOTHING, config, journal_bytes=1 << 20).run(steps), limit=10, second_limit=0)
+    campaign.run(ignored=lambda done: isinstance(done, kind))
+    assert campaign.violations
+
+
 def test_a_log_that_leaves_syncs_to_the_system_loses_its_end_at_most(tally: Tally) -> None:
     """Nothing is promised then, but what a cleaning takes away must not be missed after a power cut."""
     steps = [

@@ -1,7 +1,6 @@
 """The broker: topics on a disk, the coordinators on top of them, and the clock that drives both."""
 
 import asyncio
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -10,14 +9,17 @@ from kohort.broker.coordinator_logs import CoordinatorLog, LocalMarkers
 from kohort.broker.durable import Durable
 from kohort.broker.fetch_sessions import FetchSessions
 from kohort.broker.fetch_waiting import LongPolls
+from kohort.broker.housekeeping import Housekeeper
 from kohort.broker.leading import leader_epoch
 from kohort.broker.producer_ids import ProducerIds
-from kohort.broker.settings import BrokerConfig, topic_config
+from kohort.broker.settings import BrokerConfig, topic_config, with_changes
+from kohort.broker.settings_file import Changes, SettingsFile
 from kohort.broker.short_way import ShortWay
+from kohort.broker.topic_maker import TopicMaker
 from kohort.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, Topics
 from kohort.clock import Clock
 from kohort.config import LogConfig
-from kohort.errors import KohortError, StorageFailed
+from kohort.errors import ClientError, CorruptLog, StorageFailed
 from kohort.group.coordinator import GroupCoordinator
 from kohort.log.cleaner import Cleaner
 from kohort.log.files import Files
@@ -28,10 +30,6 @@ from kohort.log.replaying import replay_log
 from kohort.transaction.coordinator import TransactionCoordinator
 from kohort.transaction.markers import TxnMarker
 from kohort.transaction.replaying import replay_transactions
-
-logger = logging.getLogger(__name__)
-
-_HOUSEKEEPING_S = 15.0
 
 
 class Broker:
@@ -46,7 +44,8 @@ class Broker:
         *,
         on_failure: Callable[[StorageFailed], None],
     ) -> None:
-        self.config = config
+        self._settings_file = SettingsFile(files, config.data, config.broker_id)
+        self.config = config = _as_changed(config, self._settings_file)
         self.clock = clock
         self.loop = loop
         self._files = files
@@ -61,10 +60,14 @@ class Broker:
         self.producer_ids = ProducerIds(files, config.data, self.topics.directory.logs.values())
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, clock)
         self.long_polls = LongPolls(self, loop)
-        self.flusher = Flusher(config.log_flush_mode, clock)
+        self.flusher = Flusher(config.log_flush_mode, clock, journal=self.topics.directory.journal)
         self._flusher_threads = FlusherThreads(self.flusher, self._fail_later, SYNCS_AT_A_TIME)
         self._on_failure = on_failure
-        self._cleaner = Cleaner(files, config.data, clock)
+        self._cleaner = Cleaner(files, config.data, clock, dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size)
+        self.housekeeper = Housekeeper(
+            self.topics.directory, self._cleaner, loop, lambda: self.config.log_cleaner_backoff_ms
+        )
+        self.maker = TopicMaker(self, self._lead)
         self._readers: dict[Log, list[Callable[[], None]]] = {}
         self.durable = Durable(self.flusher, loop, self._on_progress, self.wake_timers)
         self.host, self.port = config.host, config.port
@@ -73,7 +76,6 @@ class Broker:
         self.transactions = self._make_transactions()
         self._timer: asyncio.Handle | None = None
         self._timer_due_ms = 0
-        self._housekeeping: asyncio.TimerHandle | None = None
 
     def _make_groups(self) -> GroupCoordinator:
         """A topic that exists already keeps its number of partitions: it decides where groups live."""
@@ -111,14 +113,15 @@ class Broker:
             topic = self.topics.get(name)
             if topic is not None:
                 self._lead(topic)
-        self._keep_house()
+        self.housekeeper.start()
         self.wake_timers()
 
     def stop(self) -> None:
         """Answer whoever waits, sync everything, close the logs."""
-        for handle in (self._timer, self._housekeeping):
-            if handle is not None:
-                handle.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
+        self.housekeeper.close()
+        self.maker.close()
         self.transactions.shutdown()
         self.groups.shutdown()
         self.long_polls.close()
@@ -134,29 +137,29 @@ class Broker:
         """This broker as answers tell of it."""
         return {"node_id": self.config.broker_id, "host": self.host, "port": self.port, "rack": None}
 
+    def change_settings(self, changes: Changes, *, validate_only: bool = False) -> None:
+        """What is said about settings while the broker runs becomes this; `BadSetting` if that cannot be."""
+        config = with_changes(self.config, changes.own, changes.for_all)
+        for topic in self.topics:
+            _topic_config(config, topic.name, topic.settings)
+        if not validate_only:
+            self._settings_file.write(changes)
+            self.config = config
+            self.topics.refresh_configs()
+            self._cleaner.dedupe_buffer_size = config.log_cleaner_dedupe_buffer_size
+
     # Topics
 
     def _config_of(self, name: str, settings: Mapping[str, str]) -> LogConfig:
-        base = self.config.log
-        if name in INTERNAL_TOPICS:
-            base = replace(base, cleanup_policy=frozenset({"compact"}))
-        return topic_config(base, settings)
+        return _topic_config(self.config, name, settings)
 
     def ensure_offsets_topic(self) -> None:
-        """Made when the first client asks for a coordinator, as Kafka does."""
-        if self.topics.get(OFFSETS_TOPIC) is None:
-            settings = {"cleanup.policy": "compact", "segment.bytes": str(self.config.offsets_topic_segment_bytes)}
-            self.create_topic(OFFSETS_TOPIC, self.offsets_partitions, settings)
+        """At once; otherwise it is made when the first client asks for a coordinator, as Kafka does."""
+        self.maker.ensure_at_once(OFFSETS_TOPIC)
 
     def ensure_transaction_topic(self) -> None:
-        """Made when the first transactional producer asks for its coordinator."""
-        if self.topics.get(TRANSACTION_TOPIC) is None:
-            settings = {
-                "cleanup.policy": "compact",
-                "segment.bytes": str(self.config.transaction_state_log_segment_bytes),
-            }
-            count = self.transactions.manager.config.transaction_state_log_num_partitions
-            self.create_topic(TRANSACTION_TOPIC, count, settings)
+        """At once; otherwise it is made when the first transactional producer asks for its coordinator."""
+        self.maker.ensure_at_once(TRANSACTION_TOPIC)
 
     @property
     def offsets_partitions(self) -> int:
@@ -164,7 +167,7 @@ class Broker:
         return self.groups.manager.config.offsets_topic_num_partitions
 
     def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> Topic:
-        """A new topic; the coordinator hears of its own."""
+        """A new topic, at once; the coordinator hears of its own."""
         topic = self.topics.create(name, partitions, settings)
         self._lead(topic)
         return topic
@@ -188,19 +191,8 @@ class Broker:
         finally:
             for log in logs:
                 self._on_progress(log)
+        self._cleaner.forget(partitions)
         self.groups.handle_deleted_partitions(partitions)
-
-    def auto_create(self, name: str) -> Topic:
-        """A topic that somebody asked for (`auto.create.topics.enable`)."""
-        if name == OFFSETS_TOPIC:
-            self.ensure_offsets_topic()
-        elif name == TRANSACTION_TOPIC:
-            self.ensure_transaction_topic()
-        else:
-            self.create_topic(name, self.config.num_partitions, {})
-        topic = self.topics.get(name)
-        assert topic is not None
-        return topic
 
     def _lead(self, topic: Topic) -> None:
         """If it is a coordinator's, the coordinator takes over what is in it."""
@@ -252,14 +244,18 @@ class Broker:
         self.transactions.timers.run_due()
         self.wake_timers()
 
-    def _keep_house(self) -> None:
-        """What logs need now and then: retention, cleaning, checkpoints."""
-        self._housekeeping = self.loop.call_later(_HOUSEKEEPING_S, self._keep_house)
-        directory = self.topics.directory
-        sound = [log for log in directory.logs.values() if log.failure is None]
-        chores = [*(log.delete_old_segments for log in sound), lambda: self._cleaner.clean_filthiest(sound)]
-        for chore in (*chores, directory.tick, directory.checkpoint):
-            try:
-                chore()
-            except KohortError as failure:
-                logger.error("housekeeping: %s", failure)
+
+def _as_changed(config: BrokerConfig, file: SettingsFile) -> BrokerConfig:
+    """The settings with what was said while an earlier run lasted."""
+    own, for_all = file.read()
+    try:
+        return with_changes(config, own, for_all)
+    except ClientError as error:
+        raise CorruptLog(str(error), path=file.path) from error
+
+
+def _topic_config(config: BrokerConfig, name: str, settings: Mapping[str, str]) -> LogConfig:
+    base = config.log
+    if name in INTERNAL_TOPICS:
+        base = replace(base, cleanup_policy=frozenset({"compact"}))
+    return topic_config(base, settings)

@@ -1,10 +1,13 @@
 """One request that waits for its answer."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kohort.broker.wire import RequestHeader, read_body, response_head, schema_of
 from kohort.errors import IllegalState
+
+if TYPE_CHECKING:
+    from kohort.broker.authentication import Authenticator
 
 Send = Callable[[bytes | None, Sequence[int]], None]
 """Takes the answer, if there is one, and the error codes that it tells."""
@@ -13,7 +16,7 @@ Send = Callable[[bytes | None, Sequence[int]], None]
 class Call:
     """What a handler gets: the request, who sent it, and the way back."""
 
-    __slots__ = ("_close", "_header", "_request", "_send", "client_host", "frame")
+    __slots__ = ("_close", "_header", "_request", "_send", "authenticator", "client_host", "frame")
 
     def __init__(
         self,
@@ -22,6 +25,7 @@ class Call:
         client_host: str,
         send: Send,
         close: Callable[[str], None],
+        authenticator: "Authenticator | None" = None,
     ) -> None:
         self._header = header
         self._send: Send | None = send
@@ -30,6 +34,8 @@ class Call:
         self.frame = frame
         """The request as it came, with its header."""
         self.client_host = client_host
+        self.authenticator = authenticator
+        """Who finds out who asks, where that has to be said."""
 
     @property
     def request(self) -> Any:
@@ -65,6 +71,11 @@ class Call:
             schema.find_errors(values, errors)
         self.answer_bytes(bytes(out), errors)
 
+    def answer_body(self, body: bytes) -> None:
+        """Send an answer whose body was written already, and which tells no error."""
+        head = response_head(self._header, schema_of(self.api_key, self.version))
+        self.answer_bytes(head + body)
+
     def answer_nothing(self) -> None:
         """The client does not expect an answer (Produce with acks 0)."""
         self._finish(None)
@@ -80,7 +91,7 @@ class Call:
 
     def relayed(self, send: Send) -> "Call":
         """The same request with another way back: how `kohort.testing` gets an answer before the client does."""
-        return Call(self._header, self.frame, self.client_host, send, self._close)
+        return Call(self._header, self.frame, self.client_host, send, self._close, self.authenticator)
 
     def _finish(self, body: bytes | None, errors: Sequence[int] = ()) -> None:
         send, self._send = self._send, None

@@ -4,6 +4,7 @@ import asyncio
 import logging
 
 from kohort.broker.api import Api, all_apis
+from kohort.broker.authentication import NewAuthenticator
 from kohort.broker.broker import Broker
 from kohort.broker.connection import Connection
 from kohort.broker.traffic import Traffic
@@ -21,12 +22,14 @@ class Server:
         self.traffic = Traffic(self.apis.values())
         self.max_request_bytes = broker.config.socket_request_max_bytes
         self.connections: set[Connection] = set()
+        self.new_authenticator: NewAuthenticator | None = None
+        """What connections have to say who they are to; None: to nobody."""
         self._listener: asyncio.Server | None = None
         self._idle_check: asyncio.TimerHandle | None = None
 
     async def listen(self, host: str, port: int) -> int:
         """Returns the port, which the system chooses if it is 0."""
-        self._listener = await self.loop.create_server(lambda: Connection(self), host, port, backlog=1024)
+        self._listener = await self.loop.create_server(lambda: Connection(self), host, port, backlog=4096)
         self._close_idle()
         return int(self._listener.sockets[0].getsockname()[1])
 

@@ -5,6 +5,9 @@ whose partitions are not all made, or that is being deleted. What a crash leaves
 start. A partition that was made and is not there any more is missing, and stays so: an empty one in its place would
 look as if nothing had ever been in it. Directories that the file does not tell of, written by another broker, are
 topics all the same.
+
+Partitions are made in one go, or begun here, made in another thread and finished here. Until then nobody sees a new
+topic, and its name is taken.
 """
 
 import logging
@@ -12,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from uuid import UUID, uuid4
 
+from kohort.broker.new_partitions import MakingStopped, NewPartitions
 from kohort.broker.topics_file import (
     INTERNAL_TOPICS,
     MOST_PARTITIONS,
@@ -19,6 +23,7 @@ from kohort.broker.topics_file import (
     TRANSACTION_TOPIC,
     Topic,
     TopicsFile,
+    with_strangers,
 )
 from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
@@ -66,8 +71,18 @@ class Topics:
         with storage_errors(path):
             files.make_dir(path)
         self._topics = self._file.read()
+        self._names = _names_by_id(self._topics)
+        self._making: dict[str, NewPartitions] = {}
         self._check_settings()
-        self.directory = LogDirectory(files, path, clock, self.config_of, broker_id=broker_id, flush_mode=flush_mode)
+        self.directory = LogDirectory(
+            files,
+            path,
+            clock,
+            self.config_of,
+            broker_id=broker_id,
+            flush_mode=flush_mode,
+            journaled=INTERNAL_TOPICS,
+        )
         try:
             if self._file.read() != self._topics:
                 raise StorageFailed(f"{self._file.path} has changed while it was read")
@@ -77,14 +92,20 @@ class Topics:
             raise
 
     def __iter__(self) -> Iterator[Topic]:
-        return iter([topic for topic in self._topics.values() if not topic.is_doomed])
+        return iter([topic for topic in self._topics.values() if topic.is_visible])
 
     def get(self, name: str) -> Topic | None:
         topic = self._topics.get(name)
-        return None if topic is None or topic.is_doomed else topic
+        return topic if topic is not None and topic.is_visible else None
 
     def by_id(self, topic_id: UUID) -> Topic | None:
-        return next((topic for topic in self if topic.topic_id == topic_id), None)
+        name = self.name_of(topic_id)
+        return None if name is None else self.get(name)
+
+    def name_of(self, topic_id: UUID) -> str | None:
+        """What the topic with this id is called, if there is one."""
+        name = self._names.get(topic_id)
+        return None if name is None or self.get(name) is None else name
 
     def log(self, name: str, partition: int) -> Log | None:
         """The log of a partition, if there is one and it could be opened."""
@@ -102,9 +123,10 @@ class Topics:
             raise InvalidTopic(
                 f"{name!r} is no name for a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'; not . or .."
             )
-        if self.get(name) is not None:
+        taken = [topic for topic in self._topics.values() if not topic.is_doomed]
+        if any(topic.name == name for topic in taken):
             raise TopicExists(f"topic '{name}' exists already")
-        for topic in self:
+        for topic in taken:
             if _metric_name(topic.name) == _metric_name(name):
                 raise InvalidTopic(
                     f"topic '{name}' collides with topic '{topic.name}': they differ in '.' and '_' only"
@@ -116,34 +138,83 @@ class Topics:
 
     def create(self, name: str, partitions: int, settings: Mapping[str, str]) -> Topic:
         """A new topic. If the disk fails, there is none."""
+        return self.complete(self.begin_creation(name, partitions, settings))
+
+    def add_partitions(self, topic: Topic, count: int) -> Topic:
+        """Up to `count` partitions. If the disk fails there are as many as could be made, and the rest later."""
+        return self.complete(self.begin_growth(topic, count))
+
+    def begin_creation(self, name: str, partitions: int, settings: Mapping[str, str]) -> NewPartitions:
+        """What is to be made of a new topic. It has to be finished, or given up."""
         self.check_new(name)
         self.check_config(name, settings)
         if not 0 < partitions <= MOST_PARTITIONS:
             raise ValueError(f"{partitions} partitions")
         if name in self._topics:
             self._finish_deletion(self._topics[name])
-        topic = Topic(name, uuid4(), partitions, 0, dict(settings))
+        return self._begin(Topic(name, uuid4(), partitions, 0, dict(settings)))
+
+    def begin_growth(self, topic: Topic, count: int) -> NewPartitions:
+        """What is to be made for a topic to have `count` partitions; one that is growing has to be waited for."""
+        if not topic.partition_count < count <= MOST_PARTITIONS or topic.name in self._making:
+            raise ValueError(f"{topic.name} has {topic.partition_count} partitions, not {count}")
+        return self._begin(replace(topic, partition_count=count))
+
+    def _begin(self, topic: Topic) -> NewPartitions:
         self._change(topic)
+        new = self._making[topic.name] = self._new_partitions(topic)
+        return new
+
+    def complete(self, new: NewPartitions) -> Topic:
+        """Make what is left to be made, and finish."""
         try:
-            self._make_partitions(topic)
-            self._change(replace(topic, made=partitions))
+            new.make()
         except StorageFailed:
-            self._undo_creation(topic)
+            self.give_up(new)
             raise
+        return self.finish(new)
+
+    def finish(self, new: NewPartitions) -> Topic:
+        """All is made: the partitions are there for everybody. `MakingStopped` if the topic was deleted meanwhile."""
+        name = new.topic.name
+        current = self._topics.get(name)
+        if current is None or current.topic_id != new.topic.topic_id:
+            raise MakingStopped(f"topic {name} was deleted while it was made")
+        if self._making.get(name) is new:
+            del self._making[name]
+            self.directory.add_logs(new.logs)
+            try:
+                self._change(replace(current, made=current.partition_count))
+            except StorageFailed:
+                if new.is_topic_new:
+                    self._undo_creation(current)
+                raise
         return self._topics[name]
 
-    def add_partitions(self, topic: Topic, count: int) -> Topic:
-        """Up to `count` partitions. If the disk fails there are as many as could be made, and the rest later."""
-        if not topic.partition_count < count <= MOST_PARTITIONS:
-            raise ValueError(f"{topic.name} has {topic.partition_count} partitions, not {count}")
-        grown = replace(topic, partition_count=count)
-        self._change(grown)
-        self._make_partitions(grown)
-        self._change(replace(grown, made=count))
-        return self._topics[topic.name]
+    def give_up(self, new: NewPartitions) -> None:
+        """The disk has failed. Of a new topic nothing stays; one that grew keeps what there is."""
+        new.stop()
+        if self._making.get(new.topic.name) is new:
+            del self._making[new.topic.name]
+            self.directory.add_logs(new.logs)
+            if new.is_topic_new:
+                self._undo_creation(new.topic)
+
+    def under_way(self, name: str) -> NewPartitions | None:
+        """The partitions of this topic that are being made."""
+        return self._making.get(name)
+
+    def stop_making(self) -> None:
+        """Whatever is under way is made at the next start."""
+        for new in self._making.values():
+            new.abandon()
+        self._making.clear()
 
     def delete(self, topic: Topic) -> None:
         """It is gone at once. If the disk fails its files are removed at the next start."""
+        if (new := self._making.pop(topic.name, None)) is not None:
+            new.stop()
+            self.directory.add_logs(new.logs)
         doomed = replace(topic, is_doomed=True)
         self._change(doomed)
         self._finish_deletion(doomed)
@@ -153,11 +224,19 @@ class Topics:
         config = self.check_config(topic.name, settings)
         changed = replace(topic, settings=dict(settings))
         self._change(changed)
+        self._configure(changed, config)
+        return changed
+
+    def refresh_configs(self) -> None:
+        """The broker's settings are others now: all logs follow."""
+        for topic in self:
+            self._configure(topic, self.config_of(topic.name))
+
+    def _configure(self, topic: Topic, config: LogConfig) -> None:
         for partition in range(topic.partition_count):
             log = self.log(topic.name, partition)
             if log is not None:
                 log.config = config
-        return changed
 
     def _change(self, topic: Topic) -> None:
         self._write({**self._topics, topic.name: topic})
@@ -166,13 +245,13 @@ class Topics:
         """The file first: what could not be written down has not happened."""
         self._file.write(topics.values())
         self._topics = topics
+        self._names = _names_by_id(topics)
 
-    def _make_partitions(self, topic: Topic) -> None:
+    def _new_partitions(self, topic: Topic) -> NewPartitions:
         known = self.directory.logs.keys() | self.directory.failed.keys()
-        for number in range(topic.made, topic.partition_count):
-            partition = TopicPartition(topic.name, number)
-            if partition not in known:
-                self.directory.create_log(partition)
+        numbers = range(topic.made, topic.partition_count)
+        missing = [where for number in numbers if (where := TopicPartition(topic.name, number)) not in known]
+        return NewPartitions(topic, self.directory, self.config_of(topic.name), missing)
 
     def _undo_creation(self, topic: Topic) -> None:
         """Nobody was told that it exists, and nobody sees it; a disk that fails now is asked again later."""
@@ -208,16 +287,9 @@ class Topics:
             if topic.is_doomed:
                 self._finish_deletion(topic)
             elif topic.made < topic.partition_count:
-                self._make_partitions(topic)
-                self._change(replace(topic, made=topic.partition_count))
-        adopted = dict(self._topics)
-        for name, number in [*self.directory.logs, *self.directory.failed]:
-            if number >= MOST_PARTITIONS:
-                logger.warning("%s-%s is not taken for a partition: its number is too high", name, number)
-                continue
-            topic = adopted.get(name) or Topic(name, uuid4(), 0, 0, {})
-            count = max(topic.partition_count, number + 1)
-            adopted[name] = replace(topic, partition_count=count, made=count)
+                new = self._making[topic.name] = self._new_partitions(topic)
+                self.complete(new)
+        adopted = with_strangers(self._topics, [*self.directory.logs, *self.directory.failed])
         if adopted != self._topics or not self._files.exists(self._file.path):
             self._write(adopted)
         for topic in self:
@@ -232,6 +304,10 @@ class Topics:
                 self.check_config(topic.name, topic.settings)
             except ClientError as error:
                 raise CorruptLog(f"the settings of topic {topic.name}: {error}", path=self._file.path) from error
+
+
+def _names_by_id(topics: Mapping[str, Topic]) -> dict[UUID, str]:
+    return {topic.topic_id: topic.name for topic in topics.values()}
 
 
 def _metric_name(name: str) -> str:

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
 
-from kio.index import load_request_schema, load_response_schema
-
 from kohort.broker.answer_errors import FindErrors, errors_of
 from kohort.broker.request_reader import Read, reader_of, skip_tags
 from kohort.broker.response_writer import Write, writer_of
+from kohort.broker.schemas import load_request_schema, load_response_schema
 from kohort.errors import ClientError, ErrorCode
 from kohort.records.primitives import Malformed
 

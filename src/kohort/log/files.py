@@ -8,11 +8,22 @@ after `sync` of that file; a file that was created, renamed or removed stays so 
 """
 
 import contextlib
+import errno
 import fcntl
 import os
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kohort.errors import StorageFailed
+
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+"""Errors that leave what was there as it was."""
+
+
+class DiskSpace(NamedTuple):
+    """Bytes of a disk: all, and those that can still be written."""
+
+    total: int
+    usable: int
 
 
 class File(Protocol):
@@ -60,6 +71,9 @@ class Files(Protocol):
     def unlink(self, path: str) -> None: ...
 
     def sync_dir(self, path: str) -> None: ...
+
+    def space(self, path: str) -> "DiskSpace | None":
+        """How large the disk is on which a directory stands; None if there is none."""
 
     def lock(self, path: str) -> File:
         """Hold `path` for this process alone until the file is closed; `StorageFailed` if another holds it."""
@@ -162,6 +176,10 @@ class RealFiles:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+    def space(self, path: str) -> DiskSpace:
+        disk = os.statvfs(path)
+        return DiskSpace(disk.f_blocks * disk.f_frsize, disk.f_bavail * disk.f_frsize)
 
     def lock(self, path: str) -> RealFile:
         file = self.open(path, create=True)

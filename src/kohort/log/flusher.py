@@ -3,7 +3,8 @@
 Whoever has appended says whom to tell. A sync takes all who wait for its log; those who append meanwhile wait for the
 next one, which forms while this one is at the disk. Under a light load a sync is for one append, under a heavy one for
 hundreds: nobody is made to linger. Logs are synced in the order in which somebody began to wait for them, several at a
-time if there are several threads: a disk does that faster than one after the other.
+time if there are several threads: a disk does that faster than one after the other. Logs that have a journal are safe
+when that is synced, which is one sync for all of them.
 
     always    whoever waits is told when the append is on the disk
     interval  everybody is told at once; dirty logs are synced every so often
@@ -22,8 +23,10 @@ from kohort.clock import Clock
 from kohort.config import FlushMode
 from kohort.errors import StorageFailed
 from kohort.log.durations import Durations
+from kohort.log.journal import Journal
 from kohort.log.partition import Log
 
+Synced = Log | Journal
 Told = Callable[[StorageFailed | None], None]
 """Hears that an append is safe, or why it is not."""
 
@@ -33,12 +36,16 @@ SYNCS_AT_A_TIME = 4
 class Flusher:
     """The syncs of any number of logs. Any thread may call."""
 
-    def __init__(self, mode: FlushMode, clock: Clock, *, interval_ms: int = 1000) -> None:
+    def __init__(
+        self, mode: FlushMode, clock: Clock, *, journal: Journal | None = None, interval_ms: int = 1000
+    ) -> None:
         self._mode = mode
+        self._journal = journal
+        self._is_settling = False
         self._clock = clock
         self._interval_ms = interval_ms
-        self._waiting: dict[Log, list[tuple[int, Told]]] = {}
-        self._syncing: set[Log] = set()
+        self._waiting: dict[Synced, list[tuple[int, Told]]] = {}
+        self._syncing: set[Synced] = set()
         self._next_ms = clock.now_ms() + interval_ms
         self._changed = threading.Condition()
         self._failure: StorageFailed | None = None
@@ -55,14 +62,17 @@ class Flusher:
         """`told` hears when everything in `log` below `offset` is as durable as the mode promises: at once, or from
         another thread."""
         if self._mode is not FlushMode.OS:
+            target, end = (log, offset) if log.journal is None else (log.journal, log.journal.end)
             with self._changed:
-                if self._must_wait(log, offset):
-                    self._waiting.setdefault(log, []).append((offset, told))
-                    self._changed.notify()
+                if self._must_wait(target, end):
+                    waiting = self._waiting.setdefault(target, [])
+                    waiting.append((end, told))
+                    if len(waiting) == 1 and target not in self._syncing:
+                        self._changed.notify()  # else a thread was woken already, or will look when it is done
                     return
         told(self._failure)
 
-    def _must_wait(self, log: Log, offset: int) -> bool:
+    def _must_wait(self, log: Synced, offset: int) -> bool:
         """Also behind others who wait for the same log: all of them are told in the order in which they came."""
         if self._failure is not None:
             return False
@@ -89,24 +99,28 @@ class Flusher:
         """Sync every log that somebody waits for, once, if that is due. Returns how many were told that all is well."""
         with self._changed:
             logs = self._due()
-        return sum(self._sync(log) for log in logs)
+        told_well = sum(self._sync(log) for log in logs)
+        self._settle_journal()
+        return told_well
 
     def run_next(self) -> None:
         """Sync one log that somebody waits for, if there is one that no other thread is at."""
         with self._changed:
             log = next(iter(self._due()), None)
-            if log is None:
-                return
-            self._syncing.add(log)
+            if log is not None:
+                self._syncing.add(log)
+        if log is None:
+            self._settle_journal()
+            return
         try:
             self._sync(log)
         finally:
             with self._changed:
                 self._syncing.discard(log)
-                if log in self._waiting:
+                if self._work() > 1:  # this thread takes one piece of it
                     self._changed.notify()
 
-    def _due(self) -> list[Log]:
+    def _due(self) -> list[Synced]:
         """Which logs are to be synced now. In interval mode that is nothing, or all that are dirty."""
         if self._failure is not None:
             return []
@@ -117,7 +131,7 @@ class Flusher:
                 self._next_ms = self._clock.now_ms() + self._interval_ms
         return [log for log in self._waiting if log not in self._syncing]
 
-    def _sync(self, log: Log) -> int:
+    def _sync(self, log: Synced) -> int:
         with self._changed:
             if self._failure is not None:
                 return 0
@@ -140,6 +154,20 @@ class Flusher:
                 told(StorageFailed(f"{log.path} was closed before offset {offset} was synced"))
         return told_well
 
+    def _settle_journal(self) -> None:
+        """Remove journals that are full, if no other thread is at it."""
+        with self._changed:
+            if self._journal is None or self._is_settling or self._failure is not None:
+                return
+            self._is_settling = True
+        try:
+            self._journal.settle()
+        except StorageFailed as failure:
+            self._fail(failure, [])
+        finally:
+            with self._changed:
+                self._is_settling = False
+
     def _fail(self, failure: StorageFailed, waiting: list[tuple[int, Told]]) -> None:
         with self._changed:
             self._failure = self._failure or failure
@@ -157,9 +185,12 @@ class Flusher:
             return not self._stopped and self._failure is None
 
     def _has_work(self) -> bool:
-        if self._stopped or self._failure is not None:
-            return True
-        return any(waiting for log, waiting in self._waiting.items() if log not in self._syncing)
+        return self._stopped or self._failure is not None or self._work() > 0
+
+    def _work(self) -> int:
+        """In how many pieces work could be done now."""
+        has_full = self._journal is not None and self._journal.is_to_settle and not self._is_settling
+        return has_full + sum(bool(waiting) for log, waiting in self._waiting.items() if log not in self._syncing)
 
     def stop(self) -> None:
         """Wake whoever waits for work, for the last time."""

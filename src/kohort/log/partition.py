@@ -13,34 +13,34 @@ of use or closes them waits for it (`_removal`, always taken before the other lo
 takes no more writes: what is on the disk is unknown until it is opened anew.
 """
 
-import errno
 import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
-from kohort.errors import OffsetOutOfRange, StorageFailed
+from kohort.errors import CorruptLog, OffsetOutOfRange, StorageFailed
 from kohort.log.answers import AppendInfo, Fetched, OffsetAndTimestamp, ReadUpTo
 from kohort.log.failures import storage_errors
-from kohort.log.files import Files
+from kohort.log.files import DISK_FULL, Files
 from kohort.log.flushed_offset import FlushedOffset, LogEnd
+from kohort.log.journal import Journal
 from kohort.log.leader_epochs import LeaderEpochs
 from kohort.log.names import TopicPartition
 from kohort.log.placement import needs_new_segment, place
 from kohort.log.producer_entry import AppendOrigin
 from kohort.log.producer_loading import load_snapshot, replay_segments
 from kohort.log.producer_snapshot import delete_snapshots, write_snapshot
-from kohort.log.producer_state import ProducerState
+from kohort.log.producer_state import PlacedBatch, ProducerAppend, ProducerState
 from kohort.log.retention import count_deletable
 from kohort.log.scan import Pause
 from kohort.log.segment import BatchNote, Segment
 from kohort.log.swap import Replacement, begin_swap, finish_swaps, remaining_aborted, retire
 from kohort.log.txn_index import AbortedTransaction
-from kohort.log.validation import LOG_APPEND_TIME, validate, validate_size
+from kohort.log.validation import LOG_APPEND_TIME, read_headers, validate, validate_size
 from kohort.records.batch import NO_TIMESTAMP, stamp
 from kohort.records.finished_batch import FinishedBatch
 
@@ -48,8 +48,6 @@ __all__ = ["AppendInfo", "AppendOrigin", "Fetched", "Log", "OffsetAndTimestamp",
 
 BeforeTruncation = Callable[[int], None]
 """Told the offset below which a log will be left alone, before it is truncated."""
-
-_DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +77,7 @@ class Log:
         parts: LogParts,
         *,
         before_truncation: BeforeTruncation | None = None,
+        journal: Journal | None = None,
     ) -> None:
         self._files = files
         self.path = path
@@ -94,6 +93,9 @@ class Log:
         self._log_start_offset = parts.log_start_offset
         self._end = self._end_of_active_segment()
         self._recovery_point = self._end.offset
+        self._durable = 0
+        self.journal = journal
+        """Where appends are made safe; None if that is done by syncing this log."""
         self._before_truncation = before_truncation
         self._deleted: list[tuple[int, str]] = []
         self._lock = threading.RLock()
@@ -124,12 +126,18 @@ class Log:
 
     @property
     def recovery_point(self) -> int:
-        """Everything below this offset is on the disk."""
+        """Everything below this offset is on the disk, in the segments."""
         return self._recovery_point
 
     @property
     def high_watermark(self) -> int:
-        return self._recovery_point if self._flush_mode is FlushMode.ALWAYS else self._end.offset
+        if self._flush_mode is not FlushMode.ALWAYS:
+            return self._end.offset
+        return max(self._recovery_point, self._durable)
+
+    def note_durable(self, offset: int) -> None:
+        """The journal has made safe what lies below this offset."""
+        self._durable = offset
 
     @property
     def first_unstable_offset(self) -> int | None:
@@ -172,8 +180,9 @@ class Log:
             for header, _ in batches
         ]
         self._write(data, notes, leader_epoch, now_ms)
-        for aborted in self.producer_state.commit(effect, self._end.offset, self.high_watermark):
-            self.active_segment.txn_index.append(aborted)
+        if self.journal is not None:
+            self.journal.put(self, data)
+        self._note_producers(effect)
         first_offset, time = batches[0].header.base_offset, now_ms if stamps_time else NO_TIMESTAMP
         return AppendInfo(first_offset, notes[-1].last_offset, time, self._log_start_offset, len(data))
 
@@ -190,6 +199,8 @@ class Log:
         next_offset = first + batch.record_count
         note = BatchNote(len(data), next_offset - 1, next_offset, batch.timestamp)
         self._write(data, (note,), leader_epoch, self._clock.now_ms())
+        if self.journal is not None:
+            self.journal.put(self, data)
         self.producer_state.end_offset = next_offset
         return first
 
@@ -210,12 +221,33 @@ class Log:
             self._cut_back(segment, error)
         self._end = LogEnd(batches[-1].next_offset, segment.base_offset, segment.size)
 
+    def restore(self, records: bytes) -> None:
+        """Write batches from the journal that are not there, as they were; `CorruptLog` if others are missing."""
+        for header in read_headers(records):
+            if header.base_offset < self._end.offset:
+                continue
+            if header.base_offset > self._end.offset:
+                raise CorruptLog(
+                    f"the log ends at offset {self._end.offset}, the journal goes on at {header.base_offset}",
+                    path=self.path,
+                )
+            data = records[header.position : header.end]
+            placed = PlacedBatch(replace(header, position=0), data)
+            effect = self.producer_state.prepare([placed], AppendOrigin.REPLICATION)
+            note = BatchNote(header.size, header.last_offset, header.next_offset, header.max_timestamp)
+            self._write(data, (note,), header.partition_leader_epoch, self._clock.now_ms())
+            self._note_producers(effect)
+
+    def _note_producers(self, effect: ProducerAppend) -> None:
+        for aborted in self.producer_state.commit(effect, self._end.offset, self.high_watermark):
+            self.active_segment.txn_index.append(aborted)
+
     def _cut_back(self, segment: Segment, error: OSError) -> NoReturn:
         """What a failed write has left is taken away, so that what follows finds a whole log."""
         with self._storage():
             segment.file.truncate(segment.size)
         failure = StorageFailed(f"{segment.path}: {error}")
-        if error.errno not in _DISK_FULL:
+        if error.errno not in DISK_FULL:
             self._failure = failure
         raise failure from error
 
@@ -323,6 +355,7 @@ class Log:
                 self._before_truncation(durable)
             self._flushed.lower(LogEnd(durable, durable, 0))
             self._recovery_point = min(durable, self._recovery_point)
+            self._durable = min(offset, self._durable)
             delete_snapshots(self._files, self.path, behind=offset)
             self.leader_epochs.truncate_from_end(offset)
             self.leader_epochs.save()
@@ -336,6 +369,8 @@ class Log:
             first = self._segments[0].base_offset
             load_snapshot(self._files, self.path, self.producer_state, self._end.offset, first, now_ms)
             replay_segments(self.producer_state, self._segments)
+        if self.journal is not None:
+            self.journal.forget([self.topic_partition])
 
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset`; whole segments below it go with the next tick. Returns the log start."""

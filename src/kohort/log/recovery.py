@@ -20,6 +20,7 @@ from kohort.config import FlushMode, LogConfig
 from kohort.errors import CorruptLog
 from kohort.log.files import Files, join
 from kohort.log.flushed_offset import FlushedOffset, LogEnd, read_flushed_offset
+from kohort.log.journal import Journal
 from kohort.log.leader_epochs import LeaderEpochs
 from kohort.log.names import (
     DELETED,
@@ -53,6 +54,7 @@ def open_log(
     log_start_offset: int = 0,
     flush_mode: FlushMode = FlushMode.ALWAYS,
     before_truncation: BeforeTruncation | None = None,
+    journal: Journal | None = None,
 ) -> Log:
     """The log in the directory `path`, which exists; a new one becomes an empty log.
 
@@ -69,7 +71,17 @@ def open_log(
         opening.inspect()
         parts = opening.settle(log_start_offset)
         on_failure.pop_all()
-    return Log(files, path, topic_partition, config, clock, flush_mode, parts, before_truncation=before_truncation)
+    return Log(
+        files,
+        path,
+        topic_partition,
+        config,
+        clock,
+        flush_mode,
+        parts,
+        before_truncation=before_truncation,
+        journal=journal,
+    )
 
 
 @dataclass(frozen=True, slots=True)

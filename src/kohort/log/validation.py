@@ -25,7 +25,7 @@ LOG_APPEND_TIME = "LogAppendTime"
 
 def validate(records: bytes, config: LogConfig, origin: AppendOrigin, now_ms: int) -> list[BatchHeader]:
     """The headers of the batches in `records`, or the refusal that fits."""
-    headers = _read_headers(records)
+    headers = read_headers(records)
     for header in headers:
         _validate_batch(header, config)
         if origin is AppendOrigin.CLIENT:
@@ -48,7 +48,8 @@ def _validate_fit(size: int, config: LogConfig) -> None:
         raise RecordListTooLarge(f"{size} bytes do not fit into a segment of {config.segment_bytes}")
 
 
-def _read_headers(records: bytes) -> list[BatchHeader]:
+def read_headers(records: bytes) -> list[BatchHeader]:
+    """The headers of the batches that follow on each other in `records`."""
     headers: list[BatchHeader] = []
     position = 0
     try:

@@ -6,16 +6,17 @@ the input, whatever comes first. Snappy is written in xerial's framing, as Java 
 
 import zlib
 from enum import IntEnum
+from mmap import mmap
 from types import ModuleType
 
 import cramjam
-import numpy as np
 
 from kohort.errors import CorruptLog
 
 MAX_DECOMPRESSED = 64 * 1024 * 1024
 MAX_RATIO = 1000
 _MOST_GZIP_MEMBERS = 100
+_MOST_ZSTD_WINDOW = 1 << 27
 
 
 class Codec(IntEnum):
@@ -61,8 +62,7 @@ def decompress(codec_id: int, data: bytes, *, magic: int = 2) -> bytes:
             case Codec.LZ4:
                 return _bounded(cramjam.lz4, _with_header_checksum(data) if magic == 0 else data, limit)
             case Codec.ZSTD:
-                if _zstd_window(data) > limit:
-                    raise _too_large(limit)
+                _check_zstd_frame(data, limit)
                 return _bounded(cramjam.zstd, data, limit)
     except (cramjam.DecompressionError, zlib.error) as error:
         raise CorruptLog(f"{codec.name.lower()} data does not decompress: {error}") from None
@@ -171,24 +171,34 @@ def _xxh32_short(data: bytes) -> int:
     return h ^ h >> 16
 
 
-def _zstd_window(frame: bytes) -> int:
-    """The memory that a zstd frame asks its reader for: its window, or all of its content if that is one segment."""
+def _check_zstd_frame(frame: bytes, limit: int) -> None:
+    """A frame tells its content's size, or how large a window it wants, which is often far more than its content.
+
+    Whoever compresses a stream asks for 2 MiB (at the highest level 128 MiB) whatever comes. Of a window that small no
+    more is touched than is written to it; what is beyond is refused, as by Kafka's own reader.
+    """
     if len(frame) < 6:
-        return 0
+        return
     descriptor = frame[4]
     if not descriptor & 0x20:
-        return (1 << 10 + (frame[5] >> 3)) * (8 + (frame[5] & 7)) // 8
+        window = (1 << 10 + (frame[5] >> 3)) * (8 + (frame[5] & 7)) // 8
+        if window > _MOST_ZSTD_WINDOW:
+            raise CorruptLog(f"a zstd window of {window} bytes, at most {_MOST_ZSTD_WINDOW} are given")
+        return
     start = 5 + (0, 1, 2, 4)[descriptor & 3]
-    return int.from_bytes(frame[start : start + (1, 2, 4, 8)[descriptor >> 6]], "little")
+    if int.from_bytes(frame[start : start + (1, 2, 4, 8)[descriptor >> 6]], "little") > limit:
+        raise _too_large(limit)
 
 
 def _bounded(library: ModuleType, data: bytes, limit: int) -> bytes:
     """Decompress into a buffer of `limit` bytes; the pages that are not written to cost nothing."""
-    room = np.empty(limit, np.uint8)
-    try:
-        size: int = library.decompress_into(data, room)
-    except cramjam.DecompressionError as error:
-        if "failed to write whole buffer" in str(error):
-            raise _too_large(limit) from None
-        raise
-    return room[:size].tobytes()
+    with mmap(-1, max(limit, 1)) as room:
+        try:
+            size: int = library.decompress_into(data, room)
+        except cramjam.DecompressionError as error:
+            if "failed to write whole buffer" in str(error):
+                raise _too_large(limit) from None
+            raise
+        if size > limit:
+            raise _too_large(limit)
+        return room[:size]

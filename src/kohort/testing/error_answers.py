@@ -9,11 +9,10 @@ from dataclasses import MISSING, Field, fields
 from types import SimpleNamespace
 from typing import Any, get_args, get_origin, get_type_hints
 
-from kio.index import load_response_schema
-
 from kohort.broker.answer_errors import errors_of
 from kohort.broker.call import Call
 from kohort.broker.request_reader import reader_of
+from kohort.broker.schemas import load_response_schema
 from kohort.broker.wire import API_VERSIONS
 from kohort.errors import ErrorCode
 
@@ -28,6 +27,7 @@ _ASKED_IN = {
     "results_by_partition": ("partitions",),
     "results_by_topic_v3_and_below": ("v3_and_below_topics",),
     "topics": ("topics",),
+    "transaction_states": ("transactional_ids",),
 }
 """Where a request names what the entries of its answer are about."""
 
@@ -44,10 +44,12 @@ _NAMED_BY = {
     "resource_type": ("resource_type",),
     "topic": ("topic",),
     "topic_id": ("topic_id",),
+    "transactional_id": ("transactional_id",),
 }
 """The fields by which a client knows an entry, and what its request calls them."""
 
-_EMPTY: dict[str, Any] = {"bool": False, "bytes": b"", "records": b"", "string": "", "uuid": None, "datetime_i64": None}
+_EMPTY: dict[str, Any] = {"bool": False, "bytes": b"", "records": b"", "string": "", "uuid": None, "datetime_i64": 0}
+_NULLABLE = ("string", "datetime_i64")
 _NO_SESSION = {"session_id": 0}
 _NOTHING = -1
 
@@ -108,7 +110,7 @@ def _empty(field: "Field[Any]", hint: Any) -> Any:
     if any(get_origin(argument) is tuple for argument in (hint, *get_args(hint))):
         return []
     kafka_type = field.metadata.get("kafka_type", "")
-    if kafka_type == "string" and type(None) in get_args(hint):
+    if kafka_type in _NULLABLE and type(None) in get_args(hint):
         return None
     return _EMPTY.get(kafka_type, _NO_SESSION.get(field.name, _NOTHING))
 
@@ -123,7 +125,9 @@ def _retold(schema: type[Any], read: SimpleNamespace, error: ErrorCode) -> dict[
         if field.metadata.get("kafka_type") == "error_code":
             values[field.name] = error
         elif isinstance(value, SimpleNamespace):
-            values[field.name] = _retold(hints[field.name], value, error)
+            hint = hints[field.name]
+            schema_of_it = next((one for one in get_args(hint) if one is not type(None)), hint)
+            values[field.name] = _retold(schema_of_it, value, error)
         elif value is not None and (element := _element(hints[field.name])) is not None:
             values[field.name] = [_retold(element, one, error) for one in value]
         else:

@@ -4,9 +4,11 @@
 """
 
 import re
+from functools import cache
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import all_apis, api
+from kohort.broker.wire import API_VERSIONS, schema_of
 from kohort.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -27,8 +29,16 @@ def api_versions(_: "Broker", call: "Call") -> None:
     ):
         call.answer({"error_code": ErrorCode.INVALID_REQUEST, "api_keys": ()})
         return
+    call.answer_body(_body(call.version))
+
+
+@cache
+def _body(version: int) -> bytes:
+    """Every connection begins with this question, and the answer never changes."""
     keys = [
         {"api_key": known.key, "min_version": known.told_from, "max_version": known.last}
         for known in all_apis().values()
     ]
-    call.answer({"error_code": ErrorCode.NONE, "api_keys": keys})
+    out = bytearray()
+    schema_of(API_VERSIONS, version).write(out, {"error_code": ErrorCode.NONE, "api_keys": keys})
+    return bytes(out)

@@ -11,7 +11,6 @@ from functools import cache
 from importlib.metadata import version
 from itertools import accumulate
 
-from kio.index import load_request_schema
 from prometheus_client import CollectorRegistry, ProcessCollector
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -23,6 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from kohort.broker.http.health import offline_partitions, problems
+from kohort.broker.schemas import load_request_schema
 from kohort.broker.server import Server
 from kohort.broker.traffic import Traffic
 from kohort.errors import ErrorCode
