@@ -32,6 +32,8 @@ class CommitTranscoder:
 
     def __init__(self, most_metadata: int) -> None:
         self._most_metadata = most_metadata
+        self._request = np.empty(_BATCH_ROOM, np.uint8)
+        self._request_view = self._request.data
         self._batch = np.empty(_BATCH_ROOM, np.uint8)
         self._answer = np.empty(_ANSWER_ROOM, np.uint8)
         self._shape = np.empty(_ANSWER_ROOM, np.uint8)
@@ -40,9 +42,12 @@ class CommitTranscoder:
 
     def transcode(self, frame: bytes, body_at: int, version: int, now_ms: int) -> TranscodedCommit | None:
         """None for a request that is not plain."""
-        data = np.frombuffer(frame, np.uint8)
+        if len(frame) > _BATCH_ROOM:
+            return None
+        self._request_view[: len(frame)] = frame
         records = transcode(
-            data,
+            self._request,
+            len(frame),
             body_at,
             version,
             now_ms,
@@ -54,6 +59,7 @@ class CommitTranscoder:
         )
         if records < 0:
             return None
+        found = self._found[: FIRST_TOPIC + 3].tolist()
         (
             group,
             group_size,
@@ -67,8 +73,10 @@ class CommitTranscoder:
             shape_size,
             _,
             topics,
-        ) = self._found[:FIRST_TOPIC].tolist()
-        places = self._found[FIRST_TOPIC : FIRST_TOPIC + 3 * topics].tolist()
+            *places,
+        ) = found
+        if topics > 1:
+            places = self._found[FIRST_TOPIC : FIRST_TOPIC + 3 * topics].tolist()
         try:
             names = [
                 (str(frame[places[at] : places[at] + places[at + 1]], "utf-8"), places[at + 2])

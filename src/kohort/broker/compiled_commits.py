@@ -12,7 +12,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from kohort.records.batch import HEADER_SIZE
-from kohort.records.machine import CACHE, DATA, Bytes, byte_at, copy, crc32c, int16_at, int32_at, int64_at, same
+from kohort.records.machine import CACHE, Bytes, byte_at, copy, crc32c, int16_at, int32_at, int64_at, same
 
 UNUSUAL = -1
 """A request for the general way."""
@@ -119,7 +119,8 @@ def _count(data: Any, at: Any, end: Any, flexible: Any) -> Any:
 
 @njit(
     types.int64(
-        DATA,
+        types.uint8[::1],
+        types.int64,
         types.int64,
         types.int64,
         types.int64,
@@ -133,6 +134,7 @@ def _count(data: Any, at: Any, end: Any, flexible: Any) -> Any:
 )
 def transcode(
     data: Bytes,
+    end: int,
     at: int,
     version: int,
     now_ms: int,
@@ -142,8 +144,7 @@ def transcode(
     shape: Bytes,
     found: NDArray[np.int64],
 ) -> int:
-    """Walk over the request in `data`, whose header ends at `at`, and write `batch`, `answer`, `shape` and `found`."""
-    end = len(data)
+    """Walk over the request in `data[:end]`, whose header ends at `at`, and write the rest."""
     flexible = version >= _FLEXIBLE
     if flexible:
         if at >= end or byte_at(data, at) != 0:

@@ -25,10 +25,14 @@ class CoordinatorLog(Generic[S]):
         self._topics = topics
         self._durable = durable
         self._replay = replay
+        self._partitions: dict[int, TopicPartition] = {}
 
     def append(self, partition: int, records: bytes | FinishedBatch, done: AppendCallback) -> None:
         """Write a batch of the coordinator's."""
-        append_as_coordinator(self._topics, self._durable, TopicPartition(self._topic, partition), records, done)
+        where = self._partitions.get(partition)
+        if where is None:
+            where = self._partitions[partition] = TopicPartition(self._topic, partition)
+        append_as_coordinator(self._topics, self._durable, where, records, done)
 
     def load(self, partition: int, done: Callable[[S | KohortError], None]) -> None:
         """Replay a partition."""

@@ -37,7 +37,10 @@ class Durable:
 
     def then(self, log: Log, offset: int, told: Told) -> None:
         """`told` hears when everything in the log below `offset` is safe, or that it is not."""
-        self._flusher.then(log, offset, partial(self._hear, log, told))
+        if self._flusher.is_prompt:
+            self._tell(log, told, None)
+        else:
+            self._flusher.then(log, offset, partial(self._hear, log, told))
 
     def _hear(self, log: Log, told: Told, failure: StorageFailed | None) -> None:
         if threading.get_ident() == self._thread and not self._settled:

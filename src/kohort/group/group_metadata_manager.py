@@ -224,19 +224,20 @@ class GroupMetadataManager:
     ) -> None:
         """Write a batch. `settled` hears what became of it, whenever that is known; if it takes longer than
         `offsets.commit.timeout.ms`, `timed_out` is called first, once."""
-        timer = Timer(timed_out)
+        timer: Timer | None = None
         is_settled = False
 
         def done(error: ErrorCode, position: int) -> None:
             nonlocal is_settled
             is_settled = True
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
             with self._answers:
                 settled(error, position)
 
         self._log.append(partition, records, done)
         if not is_settled:
-            self._timers.schedule(timer, self.config.offsets_commit_timeout_ms)
+            timer = self._timers.after(self.config.offsets_commit_timeout_ms, timed_out)
 
     def store_group(
         self,

@@ -18,7 +18,6 @@ from kohort.log.names import TopicPartition
 from kohort.records.offsets_topic import OffsetCommitValue
 from kohort.records.state import Committed
 
-
 _MOST_UNOPENED = 16
 """A group commits in a few shapes, one for each of its members; whoever commits in ever new ones is opened."""
 

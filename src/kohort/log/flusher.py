@@ -58,6 +58,11 @@ class Flusher:
         """Why nothing is acknowledged any more."""
         return self._failure
 
+    @property
+    def is_prompt(self) -> bool:
+        """Whether nobody ever waits."""
+        return self._mode is FlushMode.OS
+
     def then(self, log: Log, offset: int, told: Told) -> None:
         """`told` hears when everything in `log` below `offset` is as durable as the mode promises: at once, or from
         another thread."""
