@@ -18,7 +18,16 @@ from kohort.errors import (
     RecordTooLarge,
 )
 from kohort.log.producer_entry import AppendOrigin
-from kohort.records.batch import NO_PRODUCER_ID, NO_TIMESTAMP, BatchHeader, Record, read_header, read_records
+from kohort.records.batch import (
+    NO_PRODUCER_ID,
+    NO_TIMESTAMP,
+    BatchHeader,
+    Record,
+    decode_records,
+    open_body,
+    read_header,
+)
+from kohort.records.skimming import is_plain
 
 LOG_APPEND_TIME = "LogAppendTime"
 
@@ -81,7 +90,10 @@ def _validate_client_batch(header: BatchHeader, records: bytes, config: LogConfi
     if header.producer_id == NO_PRODUCER_ID and header.is_transactional:
         raise InvalidRecord("a transactional batch without a producer id")
     try:
-        opened = read_records(header, records)
+        body = open_body(header, records)
+        if _is_plain(header, body, config, now_ms):
+            return
+        opened = tuple(decode_records(header, body))
     except CorruptLog as damage:
         raise InvalidRecord(str(damage)) from None
     if [record.offset - header.base_offset for record in opened] != list(range(len(opened))):
@@ -89,11 +101,27 @@ def _validate_client_batch(header: BatchHeader, records: bytes, config: LogConfi
     _validate_records(opened, config, now_ms)
 
 
+def _times(config: LogConfig, now_ms: int) -> tuple[int, int]:
+    """The oldest and the youngest time that a record may have."""
+    if config.message_timestamp_type == LOG_APPEND_TIME:
+        return -LONGEST_MS, 2 * LONGEST_MS
+    return now_ms - config.max_age_ms, now_ms + config.max_lead_ms
+
+
+def _is_plain(header: BatchHeader, body: bytes, config: LogConfig, now_ms: int) -> bool:
+    """Whether a quick look is enough to take the batch."""
+    oldest, youngest = _times(config, now_ms)
+    return header.base_timestamp >= oldest and is_plain(
+        body,
+        header.record_count,
+        most_time_delta=youngest - header.base_timestamp,
+        needs_keys="compact" in config.cleanup_policy,
+    )
+
+
 def _validate_records(opened: Sequence[Record], config: LogConfig, now_ms: int) -> None:
     needs_key = "compact" in config.cleanup_policy
-    has_times = config.message_timestamp_type != LOG_APPEND_TIME
-    oldest = now_ms - config.max_age_ms if has_times else -LONGEST_MS
-    youngest = now_ms + config.max_lead_ms if has_times else 2 * LONGEST_MS
+    oldest, youngest = _times(config, now_ms)
     wrong, is_time_wrong = [], False
     for index, record in enumerate(opened):
         if needs_key and record.key is None:

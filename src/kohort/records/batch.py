@@ -399,10 +399,14 @@ def read_records(header: BatchHeader, data: bytes | memoryview) -> tuple[Record,
     try:
         if header.magic < 2:
             return tuple(_read_legacy(header, data))
-        body = decompress(header.codec, bytes(data[header.position + HEADER_SIZE : header.end]))
-        return tuple(decode_records(header, body))
+        return tuple(decode_records(header, open_body(header, data)))
     except CorruptLog as damage:
         raise CorruptLog(damage.reason, position=header.position) from None
+
+
+def open_body(header: BatchHeader, data: bytes | memoryview) -> bytes:
+    """The records of a batch of format 2 in their own bytes, decompressed."""
+    return decompress(header.codec, bytes(data[header.position + HEADER_SIZE : header.end]))
 
 
 def check_record_count(header: BatchHeader, body: bytes) -> None:
