@@ -60,6 +60,7 @@ class ErrorCode(IntEnum):
     OPERATION_NOT_ATTEMPTED = 55
     KAFKA_STORAGE_ERROR = 56
     LOG_DIR_NOT_FOUND = 57
+    SASL_AUTHENTICATION_FAILED = 58
     NON_EMPTY_GROUP = 68
     GROUP_ID_NOT_FOUND = 69
     FETCH_SESSION_ID_NOT_FOUND = 70
@@ -194,3 +195,7 @@ class StorageFailed(KohortError):
     """The disk did not do what it was told; nothing more may be acknowledged."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
+
+
+class LogClosed(StorageFailed):
+    """A log that was let go of: somebody has deleted it, or the broker is going down."""

@@ -2,6 +2,7 @@
 
 import time
 from typing import Any
+from uuid import UUID
 
 from kohort.log.partition import AppendOrigin
 from kohort.records.batch import read_batches
@@ -9,7 +10,10 @@ from tests.broker.running import Running
 from tests.broker.wire_client import WireClient
 from tests.log import log_bench
 
-PRODUCE, FETCH, LIST_OFFSETS, DELETE_RECORDS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 0, 1, 2, 21, 22, 23
+PRODUCE, FETCH, LIST_OFFSETS, METADATA = 0, 1, 2, 3
+DELETE_RECORDS, INIT_PRODUCER_ID, OFFSET_FOR_LEADER_EPOCH = 21, 22, 23
+IDS_FROM = 13
+"""The version of Produce and of Fetch in which topics have no names any more."""
 
 TOPIC = "orders"
 SOON = 60_000
@@ -44,13 +48,17 @@ def end_transaction(broker: Running, producer: int, *, commit: bool, topic: str 
 
 
 def produce_request(
-    *records: bytes | None, topic: str = TOPIC, acks: int = -1, transactional_id: str | None = None
+    *records: bytes | None,
+    topic: str = TOPIC,
+    acks: int = -1,
+    transactional_id: str | None = None,
+    timeout: int = 30_000,
 ) -> dict[str, Any]:
     """The first records go to partition 0, the next to 1, and so on."""
     data = [{"index": index, "records": given} for index, given in enumerate(records)]
     return {
         "acks": acks,
-        "timeout": 30_000,
+        "timeout": timeout,
         "transactional_id": transactional_id,
         "topic_data": [{"name": topic, "partition_data": data}],
     }
@@ -62,8 +70,23 @@ def produce(client: WireClient, *records: bytes | None, version: int = 8, **kind
 
 
 def produce_all(client: WireClient, *records: bytes | None, version: int = 8, **kinds: Any) -> Any:
-    answer = client.ask(PRODUCE, version, **produce_request(*records, **kinds))
-    return answer.responses[0].partition_responses
+    request = produce_request(*records, **kinds)
+    if version >= IDS_FROM:
+        request["topic_data"] = by_id(client, request["topic_data"], "name")
+    return client.ask(PRODUCE, version, **request).responses[0].partition_responses
+
+
+def topic_id(client: WireClient, topic: str = TOPIC) -> UUID:
+    (told,) = client.ask(METADATA, 12, topics=[{"name": topic}], allow_auto_topic_creation=False).topics
+    return told.topic_id
+
+
+def by_id(client: WireClient, topics: list[dict[str, Any]], called: str) -> list[dict[str, Any]]:
+    """What is said of topics, with their ids in the place of their names, which are `called` so."""
+    return [
+        {"topic_id": topic_id(client, topic[called])} | {name: told for name, told in topic.items() if name != called}
+        for topic in topics
+    ]
 
 
 def fetch_request(
@@ -98,8 +121,17 @@ def fetch(client: WireClient, *offsets: int, version: int = 11, **kinds: Any) ->
 
 def fetch_all(client: WireClient, *offsets: int, version: int = 11, **kinds: Any) -> Any:
     no_session = {} if version < 7 else {"session_id": 0, "session_epoch": -1}
-    answer = client.ask(FETCH, version, **fetch_request(*offsets, **no_session, **kinds))
-    return answer.responses[0].partitions
+    return ask_to_fetch(client, version, fetch_request(*offsets, **no_session, **kinds)).responses[0].partitions
+
+
+def ask_to_fetch(client: WireClient, version: int, request: dict[str, Any]) -> Any:
+    """The whole answer to a request that calls topics by their names, whatever this version calls them by."""
+    if version >= IDS_FROM:
+        for name in ("topics", "forgotten_topics_data"):
+            request[name] = by_id(client, request.get(name, []), "topic")
+    if version >= 15:
+        del request["replica_id"]
+    return client.ask(FETCH, version, **request)
 
 
 def values(records: bytes) -> list[str]:

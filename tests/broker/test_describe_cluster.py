@@ -1,5 +1,6 @@
 """DescribeCluster and DescribeLogDirs over a socket, in every version."""
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -103,3 +104,14 @@ class TestLogDirectories:
             }
             assert sizes["__consumer_offsets"] > 0
             assert place.log_dir == str(tmp_path)
+
+    @pytest.mark.parametrize("version", [4, 5])
+    def test_the_disk_is_as_large_as_the_system_says(self, tmp_path: Path, version: int):
+        with running(tmp_path) as broker, broker.client() as client:
+            before = shutil.disk_usage(tmp_path)
+            (place,) = client.ask(LOG_DIRS, version, topics=[]).results
+            after = shutil.disk_usage(tmp_path)
+
+            assert place.total_bytes == before.total
+            room = 1 << 30  # others write meanwhile
+            assert min(before.free, after.free) - room <= place.usable_bytes <= max(before.free, after.free) + room

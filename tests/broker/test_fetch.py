@@ -34,7 +34,7 @@ def wait_for_waiting(broker: Running, count: int) -> None:
         pass
 
 
-@pytest.mark.parametrize("version", range(4, 13))
+@pytest.mark.parametrize("version", range(4, 19))
 def test_every_version_reads_what_was_written(version: int) -> None:
     with running() as broker, broker.client() as client:
         make_topic(broker)

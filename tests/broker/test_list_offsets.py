@@ -20,7 +20,7 @@ from tests.broker.data_plane import (
 from tests.broker.running import running
 from tests.broker.wire_client import WireClient
 
-LATEST, EARLIEST, YOUNGEST, EARLIEST_LOCAL, LATEST_TIERED = -1, -2, -3, -4, -5
+LATEST, EARLIEST, YOUNGEST, EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
 NOTHING = (ErrorCode.NONE, -1, None)
 
 
@@ -44,7 +44,7 @@ def end_of_epoch(client: WireClient, epoch: int, version: int = 4, *, current: i
     return found.error_code, found.leader_epoch, found.end_offset
 
 
-@pytest.mark.parametrize("version", range(1, 11))
+@pytest.mark.parametrize("version", range(1, 12))
 def test_every_version_tells_the_begin_and_the_end(version: int) -> None:
     with running() as broker, broker.client() as client:
         make_topic(broker)
@@ -87,9 +87,21 @@ def test_nothing_is_kept_elsewhere() -> None:
         produce(client, batch("a"))
         assert list_offsets(client, EARLIEST_LOCAL, 8).offset == 0
         assert list_offsets(client, LATEST_TIERED, 9).offset == -1
+        assert list_offsets(client, EARLIEST_PENDING, 11).offset == -1
 
 
-@pytest.mark.parametrize(("timestamp", "version"), [(YOUNGEST, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (-7, 10)])
+def test_an_empty_log_begins_and_ends_in_the_epoch_of_its_leader() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        for time in (LATEST, EARLIEST, EARLIEST_LOCAL):
+            found = list_offsets(client, time, 8)
+            assert (found.offset, found.leader_epoch) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "version"),
+    [(YOUNGEST, 6), (EARLIEST_LOCAL, 7), (LATEST_TIERED, 8), (EARLIEST_PENDING, 10), (-7, 11)],
+)
 def test_a_question_that_the_version_does_not_know_is_refused(timestamp: int, version: int) -> None:
     with running() as broker, broker.client() as client:
         make_topic(broker)

@@ -11,6 +11,7 @@ import pytest
 from kohort.errors import ErrorCode
 from kohort.log.faulty_files import FaultyFiles
 from kohort.log.simulated_files import SimulatedFiles
+from kohort.records.batch import Record, RecordBatch
 from kohort.records.compression import Codec
 from tests.broker.data_plane import (
     PRODUCE,
@@ -29,7 +30,7 @@ from tests.broker.running import running
 from tests.broker.wire_client import Closed
 
 
-@pytest.mark.parametrize("version", range(3, 12))
+@pytest.mark.parametrize("version", range(3, 14))
 def test_every_version_appends_and_tells_the_offset(version: int) -> None:
     with running() as broker, broker.client() as client:
         make_topic(broker)
@@ -42,7 +43,7 @@ def test_every_version_appends_and_tells_the_offset(version: int) -> None:
 def test_versions_below_3_are_told_of_but_not_served() -> None:
     with running() as broker, broker.client() as client:
         told = {api.api_key: (api.min_version, api.max_version) for api in client.ask(18, 0).api_keys}
-        assert told[PRODUCE] == (0, 11)
+        assert told[PRODUCE] == (0, 13)
         client.send_frame(b"\0\0\0\2\0\0\0\1\0\0" + b"\0\1\0\0\0\0\0\0\0\0")
         with pytest.raises(Closed):
             client.receive_frame()
@@ -186,6 +187,96 @@ def test_a_transactional_batch_needs_a_transactional_id() -> None:
         assert produce(client, within, transactional_id="t").error_code == ErrorCode.NONE
         end_transaction(broker, 7, commit=True)
         assert fetch(client, 0).last_stable_offset == 2
+
+
+def test_who_wants_all_acknowledgements_waits_no_longer_than_he_said() -> None:
+    """What was written stays: it is read when it is safe, and sent again it is known."""
+    files = SlowDisk()
+    with running(files=files, settings={"log.flush.mode": "always"}) as broker, broker.client() as client:
+        make_topic(broker, partitions=2)
+        produce(client, batch("a"))
+        files.may_sync.clear()
+        sent = batch("b", producer=7, epoch=0, sequence=0)
+        refused = produce(client, sent, timeout=20)
+        assert (refused.error_code, refused.base_offset) == (ErrorCode.REQUEST_TIMED_OUT, 1)
+        assert values(fetch(client, 0).records) == ["a"]
+        client.send(PRODUCE, 8, **produce_request(sent))
+        files.may_sync.set()
+        again = client.receive().responses[0].partition_responses[0]
+        assert (again.error_code, again.base_offset) == (ErrorCode.NONE, 1)
+        assert values(fetch(client, 0).records) == ["a", "b"]
+
+
+def test_only_partitions_that_are_not_safe_in_time_are_told_so() -> None:
+    files = SlowDisk()
+    with running(files=files, settings={"log.flush.mode": "always"}) as broker, broker.client() as client:
+        make_topic(broker, partitions=2)
+        known = batch("a", producer=7, epoch=0, sequence=0)
+        produce_all(client, known, batch("first"))
+        files.may_sync.clear()
+        answers = produce_all(client, known, batch("b"), timeout=20)
+        assert [answer.error_code for answer in answers] == [ErrorCode.NONE, ErrorCode.REQUEST_TIMED_OUT]
+        files.may_sync.set()
+
+
+def test_one_acknowledgement_has_no_timeout() -> None:
+    """As in Kafka, where the leader alone is asked and there is nothing to wait for."""
+    files = SlowDisk()
+    with running(files=files, settings={"log.flush.mode": "always"}) as broker, broker.client() as client:
+        make_topic(broker)
+        produce(client, batch("first"))
+        files.may_sync.clear()
+        client.send(PRODUCE, 8, **produce_request(batch("a"), acks=1, timeout=0))
+        with broker.client() as other:
+            other.ask(18, 0)  # whatever was due at once has happened
+        assert not client.has_answer()
+        files.may_sync.set()
+        assert client.receive().responses[0].partition_responses[0].error_code == ErrorCode.NONE
+
+
+@pytest.mark.parametrize("version", [8, 13])
+def test_records_that_a_topic_does_not_take_are_named(version: int) -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, cleanup_policy="compact")
+        records = [Record(number, now_ms(), key, b"v") for number, key in enumerate((b"k", None, b"k", None))]
+        refused = produce(client, RecordBatch.build(records).encode(), version=version)
+        assert (refused.error_code, refused.base_offset) == (ErrorCode.INVALID_RECORD, -1)
+        assert [error.batch_index for error in refused.record_errors] == [1, 3]
+        assert {error.batch_index_error_message for error in refused.record_errors} == {
+            "a compacted topic takes no record without a key"
+        }
+        assert refused.error_message.startswith("2 of 4 records")
+        assert fetch(client, 0).high_watermark == 0
+
+
+@pytest.mark.parametrize(
+    ("setting", "age", "is_taken"),
+    [
+        ("message_timestamp_difference_max_ms", -100_000, False),
+        ("message_timestamp_difference_max_ms", 100_000, False),
+        ("message_timestamp_before_max_ms", 100_000, False),
+        ("message_timestamp_before_max_ms", -100_000, True),
+        ("message_timestamp_after_max_ms", 100_000, True),
+        ("message_timestamp_after_max_ms", -100_000, False),
+    ],
+)
+def test_times_that_are_too_far_from_ours_are_refused(setting: str, age: int, is_taken: bool) -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, **{setting: "60000"})
+        times = [now_ms(), now_ms() - age, -1]
+        records = [Record(number, time, b"k", b"v") for number, time in enumerate(times)]
+        told = produce(client, RecordBatch.build(records).encode())
+        if is_taken:
+            assert told.error_code == ErrorCode.NONE
+        else:
+            assert told.error_code == ErrorCode.INVALID_TIMESTAMP
+            assert [error.batch_index for error in told.record_errors] == [1]
+
+
+def test_times_do_not_matter_where_the_broker_s_own_counts() -> None:
+    with running() as broker, broker.client() as client:
+        make_topic(broker, message_timestamp_difference_max_ms="1000", message_timestamp_type="LogAppendTime")
+        assert produce(client, batch("a", time=5)).error_code == ErrorCode.NONE
 
 
 class FullDisk(FaultyFiles):

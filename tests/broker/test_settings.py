@@ -2,8 +2,8 @@
 
 import pytest
 
-from kohort.broker.setting_kinds import BadSetting
-from kohort.broker.settings import BrokerConfig, broker_settings, with_settings
+from kohort.broker.setting_kinds import BadSetting, ConfigSource
+from kohort.broker.settings import BrokerConfig, broker_settings, with_changes, with_settings
 from kohort.broker.topic_settings import TOPIC_SETTINGS, topic_config, topic_setting_texts
 from kohort.config import FlushMode, LogConfig
 from kohort.errors import ErrorCode
@@ -157,14 +157,119 @@ class TestTheBroker:
             with_settings(BrokerConfig(), {name: text})
 
     def test_it_knows_which_settings_it_was_given(self):
-        settings = broker_settings(with_settings(BrokerConfig(), {"log.retention.ms": "5"}))
+        settings = broker_settings(with_settings(BrokerConfig(), {"num.partitions": "5"}))
 
-        assert settings["log.retention.ms"][1:] == ("5", "604800000", True)
-        assert settings["num.partitions"][1:] == ("1", "1", False)
+        assert settings["num.partitions"].value == "5"
+        assert settings["num.partitions"].said == (
+            (ConfigSource.STATIC_BROKER_CONFIG, "num.partitions", "5"),
+            (ConfigSource.DEFAULT_CONFIG, "num.partitions", "1"),
+        )
+        assert settings["broker.id"].said == ((ConfigSource.DEFAULT_CONFIG, "broker.id", "0"),)
 
     def test_everything_that_it_tells_could_be_given(self):
-        told = {name: s.value for name, s in broker_settings(BrokerConfig()).items() if name != "log.dirs"}
+        settings = broker_settings(BrokerConfig())
+        told = {name: s.value for name, s in settings.items() if name != "log.dirs" and s.value is not None}
 
         config = with_settings(BrokerConfig(), told)
 
         assert config == BrokerConfig(given=told)
+        assert {name for name, s in settings.items() if s.value is None} == {
+            "log.retention.minutes",
+            "log.retention.ms",
+            "log.roll.ms",
+        }
+
+
+class TestTimesWithSeveralNames:
+    @pytest.mark.parametrize(
+        ("given", "retention_ms"),
+        [
+            ({}, 168 * 3_600_000),
+            ({"log.retention.hours": "2"}, 7_200_000),
+            ({"log.retention.minutes": "3", "log.retention.hours": "2"}, 180_000),
+            ({"log.retention.ms": "4", "log.retention.minutes": "3", "log.retention.hours": "2"}, 4),
+            ({"log.retention.ms": "4", "log.retention.hours": "-1"}, 4),
+            ({"log.retention.hours": "-5"}, -1),
+            ({"log.retention.minutes": "-1", "log.retention.hours": "2"}, -1),
+            ({"log.retention.ms": "-1"}, -1),
+        ],
+    )
+    def test_the_finest_counts(self, given: dict[str, str], retention_ms: int):
+        for order in (given, dict(reversed(given.items()))):
+            assert with_settings(BrokerConfig(), order).log.retention_ms == retention_ms
+
+    @pytest.mark.parametrize(
+        ("given", "segment_ms"),
+        [({"log.roll.hours": "2"}, 7_200_000), ({"log.roll.hours": "2", "log.roll.ms": "9"}, 9)],
+    )
+    def test_segments_roll_after_hours_or_milliseconds(self, given: dict[str, str], segment_ms: int):
+        assert with_settings(BrokerConfig(), given).log.segment_ms == segment_ms
+
+    @pytest.mark.parametrize(
+        ("name", "text"),
+        [
+            ("log.retention.hours", "0"),
+            ("log.retention.minutes", "0"),
+            ("log.retention.ms", "0"),
+            ("log.retention.hours", "long"),
+            ("log.roll.hours", "0"),
+            ("log.roll.hours", "-1"),
+            ("log.roll.ms", "0"),
+        ],
+    )
+    def test_no_time_at_all_is_refused(self, name: str, text: str):
+        with pytest.raises(BadSetting, match=name):
+            with_settings(BrokerConfig(), {name: text})
+
+    def test_who_said_what_is_told_under_every_name(self):
+        config = with_settings(BrokerConfig(), {"log.retention.hours": "2", "log.retention.minutes": "3"})
+        settings = broker_settings(config)
+
+        assert settings["log.retention.hours"].value == "2"
+        assert settings["log.retention.minutes"].value == "3"
+        assert settings["log.retention.ms"].value is None
+        assert settings["log.retention.ms"].said == (
+            (ConfigSource.STATIC_BROKER_CONFIG, "log.retention.minutes", "3"),
+            (ConfigSource.STATIC_BROKER_CONFIG, "log.retention.hours", "2"),
+            (ConfigSource.DEFAULT_CONFIG, "log.retention.hours", "168"),
+        )
+
+    def test_of_a_time_that_nobody_spoke_of_nothing_is_told(self):
+        assert broker_settings(BrokerConfig())["log.retention.ms"].said == ()
+
+
+class TestChanges:
+    def test_who_said_it_counts_and_not_when(self):
+        config = with_settings(BrokerConfig(), {"message.max.bytes": "1"})
+        for own, for_all, value in (
+            ({}, {"message.max.bytes": "2"}, 2),
+            ({"message.max.bytes": "3"}, {"message.max.bytes": "2"}, 3),
+            ({"message.max.bytes": "3"}, {}, 3),
+            ({}, {}, 1),
+        ):
+            config = with_changes(config, own, for_all)
+            assert config.log.max_message_bytes == value
+
+    def test_what_is_said_no_more_is_the_default_again(self):
+        changes = {"log.retention.ms": "5", "log.cleaner.backoff.ms": "7", "log.cleanup.policy": "compact"}
+        changed = with_changes(BrokerConfig(), {}, changes)
+        assert (changed.log.retention_ms, changed.log_cleaner_backoff_ms) == (5, 7)
+        assert with_changes(changed, {}, {}) == BrokerConfig()
+
+    def test_another_name_of_a_time_counts_again_when_the_change_is_gone(self):
+        started = with_settings(BrokerConfig(), {"log.retention.hours": "2"})
+        changed = with_changes(started, {"log.retention.ms": "5"}, {})
+        assert changed.log.retention_ms == 5
+        assert with_changes(changed, {}, {}) == started
+
+    @pytest.mark.parametrize(
+        "name", ["num.partitions", "offsets.retention.minutes", "log.retention.hours", "broker.id"]
+    )
+    def test_what_cannot_be_changed_while_a_broker_runs_is_refused(self, name: str):
+        for own, for_all in (({name: "3"}, {}), ({}, {name: "3"})):
+            with pytest.raises(BadSetting, match=f"{name} cannot be changed while the broker runs"):
+                with_changes(BrokerConfig(), own, for_all)
+
+    def test_what_is_no_setting_is_refused(self):
+        with pytest.raises(BadSetting, match=r"no setting no\.such\.setting"):
+            with_changes(BrokerConfig(), {"no.such.setting": "3"}, {})

@@ -12,7 +12,7 @@ from kohort.clock import VirtualClock
 from kohort.config import LogConfig
 from kohort.errors import CorruptLog
 from kohort.log.checkpoints import CLEANER_OFFSET, read_offsets
-from kohort.log.cleaner import Cleaner
+from kohort.log.cleaner import Cleaned, Cleaner
 from kohort.log.files import read_whole
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin, Log
@@ -75,6 +75,12 @@ class Bench:
         return fold_bytes(*(read_whole(self.files, segment.path) for segment in self.log.segments))
 
 
+def clean_filthiest(cleaner: Cleaner, logs: list[Log]) -> Cleaned | None:
+    """What housekeeping does, again and again."""
+    log = cleaner.filthiest(logs)
+    return None if log is None else cleaner.clean(log)
+
+
 def _put(key: bytes, value: bytes | None = b"1") -> bytes:
     return plain([(key, value)])
 
@@ -131,7 +137,7 @@ def test_the_young_wait_for_the_compaction_lag() -> None:
     bench.segment(plain([(b"a", b"1")], timestamp=TIME))
     bench.segment(plain([(b"a", b"2")], timestamp=TIME + 500))
     bench.clock.advance(999)
-    assert bench.cleaner.clean_filthiest([bench.log]) is None
+    assert clean_filthiest(bench.cleaner, [bench.log]) is None
     bench.clock.advance(1)
     bench.cleaner.clean(bench.log)
     assert bench.kept() == [0, 1]
@@ -144,14 +150,14 @@ def test_a_log_is_cleaned_when_its_dirty_share_is_worth_it() -> None:
     bench = Bench(replace(COMPACTED, min_cleanable_dirty_ratio=0.5))
     for key in (b"a", b"b", b"c"):
         bench.segment(_put(key))
-    assert bench.cleaner.clean_filthiest([bench.log]) is not None
-    assert bench.cleaner.clean_filthiest([bench.log]) is None
+    assert clean_filthiest(bench.cleaner, [bench.log]) is not None
+    assert clean_filthiest(bench.cleaner, [bench.log]) is None
     for key in (b"d", b"e", b"f"):
         bench.segment(_put(key))
     assert bench.cleaner.cleanable(bench.log).dirty_ratio == 0.5
-    assert bench.cleaner.clean_filthiest([bench.log]) is None
+    assert clean_filthiest(bench.cleaner, [bench.log]) is None
     bench.segment(_put(b"a"))
-    assert bench.cleaner.clean_filthiest([bench.log]) is not None
+    assert clean_filthiest(bench.cleaner, [bench.log]) is not None
 
 
 def test_only_compacted_logs_are_cleaned_and_the_filthiest_first() -> None:
@@ -167,11 +173,11 @@ def test_only_compacted_logs_are_cleaned_and_the_filthiest_first() -> None:
     cleaner.clean(little.log)
     little.segment(_put(b"a"))
     logs = [bench.log for bench in (plain_log, little, much)]
-    cleaner.clean_filthiest(logs)
+    clean_filthiest(cleaner, logs)
     assert [len(bench.kept()) for bench in (plain_log, little, much)] == [2, 2, 1]
-    cleaner.clean_filthiest(logs)
+    clean_filthiest(cleaner, logs)
     assert [len(bench.kept()) for bench in (plain_log, little, much)] == [2, 1, 1]
-    assert cleaner.clean_filthiest(logs) is None
+    assert clean_filthiest(cleaner, logs) is None
 
 
 def test_the_memory_bounds_how_far_one_cleaning_goes() -> None:
@@ -194,7 +200,7 @@ def test_the_first_dirty_offset_outlives_a_restart() -> None:
     bench.log.close()
     bench.start()
     assert bench.cleaner.cleanable(bench.log).first_dirty_offset == 1
-    bench.cleaner.forget(PARTITION)
+    bench.cleaner.forget([PARTITION])
     assert read_offsets(bench.files, f"/data/{CLEANER_OFFSET}") == {}
 
 

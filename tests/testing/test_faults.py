@@ -51,7 +51,7 @@ def sample(schema: type[Any]) -> dict[str, Any]:
         for part in (hint, *get_args(hint)):
             if get_origin(part) is tuple:
                 element = get_args(part)[0]
-                plain = {"string": TOPIC, "int32": 3}.get(field.metadata.get("kafka_type", ""))
+                plain = {"string": TOPIC, "int32": 3, "int64": 3}.get(field.metadata.get("kafka_type", ""))
                 found[field.name] = [sample(element) if is_dataclass(element) else plain]
         if field.metadata.get("kafka_type") == "string":
             found.setdefault(field.name, "some name")

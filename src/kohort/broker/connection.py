@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from kohort.broker.api import Api
+from kohort.broker.authentication import may_ask
 from kohort.broker.call import Call
 from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_header
 from kohort.errors import ErrorCode
@@ -53,6 +54,7 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         self._bad_frame: str | None = None
         self._transport: asyncio.Transport | None = None
+        self._authenticator = None if server.new_authenticator is None else server.new_authenticator()
         self._host = ""
         self.last_active = 0.0
 
@@ -118,8 +120,11 @@ class Connection(asyncio.Protocol):
             end = at + _FRAME_HEAD + size
             if end > length:
                 break
-            with memoryview(data) as view:
-                self._frames.append(bytes(view[at + _FRAME_HEAD : end]))
+            if isinstance(data, bytes):
+                self._frames.append(data[at + _FRAME_HEAD : end])
+            else:
+                with memoryview(data) as view:
+                    self._frames.append(bytes(view[at + _FRAME_HEAD : end]))
             at = end
         return at
 
@@ -152,9 +157,12 @@ class Connection(asyncio.Protocol):
             if api is None or not api.first <= header.api_version <= api.last:
                 self._refuse(header, api)
                 return
+            if self._authenticator is not None and not may_ask(self._authenticator, api.key):
+                self._close(f"API {header.api_key} before it was said who asks")
+                return
             self._serving = self._traffic.apis[api.key]
             self._serving.requests[header.api_version] += 1
-            api.handle(server.broker, Call(header, frame, self._host, self._send, self._close))
+            api.handle(server.broker, Call(header, frame, self._host, self._send, self._close, self._authenticator))
         except BadRequest as error:
             self._close(str(error))
             return

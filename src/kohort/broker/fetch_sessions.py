@@ -8,11 +8,16 @@ and asks for none.
 There is room for so many sessions. When it is full, a new one takes the place of one that was not used for two minutes,
 or else of the smallest, if that is smaller and older than two minutes; or there is none, and the client goes on
 without. Partitions of which something was told go to the end of the session, so that each has its turn to be first.
+
+A session calls its topics by their names or by their ids (KIP-516), from its first fetch to its last. It keeps the name
+that an id had when it was first known: if the topic is gone since, or another one has its name, that is told, and not
+that nobody knows the id.
 """
 
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
+from uuid import UUID
 
 from kohort.broker.leading import EpochEnd
 from kohort.clock import Clock
@@ -30,6 +35,18 @@ _LAST_EPOCH = (1 << 31) - 1
 _NO_OFFSET = -1
 
 
+class TopicIdPartition(NamedTuple):
+    """A partition of a topic that is called by its id."""
+
+    topic_id: UUID
+    partition: int
+
+
+FetchKey = TopicPartition | TopicIdPartition
+NameOf = Callable[[UUID], str | None]
+"""The name of the topic that has an id now."""
+
+
 class Wanted(NamedTuple):
     """What a client wants of a partition."""
 
@@ -37,6 +54,8 @@ class Wanted(NamedTuple):
     max_bytes: int
     leader_epoch: int = NO_LEADER_EPOCH
     last_fetched_epoch: int = NO_LEADER_EPOCH
+    topic: str | None = None
+    """The name of a topic that is called by its id, if it is known."""
 
 
 class Found(NamedTuple):
@@ -58,7 +77,7 @@ class SessionAnswer(NamedTuple):
 
     error: ErrorCode
     session_id: int
-    found: Mapping[TopicPartition, Found]
+    found: Mapping[FetchKey, Found]
 
 
 class _Cached:
@@ -86,23 +105,32 @@ class _Cached:
 
 
 class _Session:
-    def __init__(self, session_id: int, partitions: dict[TopicPartition, _Cached], now_ms: int) -> None:
+    def __init__(
+        self, session_id: int, partitions: dict[FetchKey, _Cached], now_ms: int, *, uses_topic_ids: bool
+    ) -> None:
         self.id = session_id
+        self.uses_topic_ids = uses_topic_ids
         self.epoch = next_epoch(INITIAL_EPOCH)
         self.partitions = partitions
         self.created_ms = self.last_used_ms = now_ms
         self.is_old = False
 
-    def update(self, wanted: Mapping[TopicPartition, Wanted], forgotten: Iterable[TopicPartition]) -> None:
+    def update(self, wanted: Mapping[FetchKey, Wanted], forgotten: Iterable[FetchKey]) -> None:
         for partition, what in wanted.items():
             if (known := self.partitions.get(partition)) is not None:
-                known.wanted = what
+                known.wanted = what if known.wanted.topic is None else what._replace(topic=known.wanted.topic)
             else:
                 self.partitions[partition] = _Cached(what)
         for partition in forgotten:
             self.partitions.pop(partition, None)
 
-    def select(self, found: Mapping[TopicPartition, Found]) -> dict[TopicPartition, Found]:
+    def name_topics(self, name_of: NameOf) -> None:
+        """An id that nobody knew may be known by now."""
+        for partition, cached in self.partitions.items():
+            if cached.wanted.topic is None and isinstance(partition, TopicIdPartition):
+                cached.wanted = cached.wanted._replace(topic=name_of(partition.topic_id))
+
+    def select(self, found: Mapping[FetchKey, Found]) -> dict[FetchKey, Found]:
         """What there is to tell."""
         told = {}
         for partition, what in found.items():
@@ -115,10 +143,10 @@ class _Session:
 class FetchContext:
     """One fetch: which partitions it is for, and how it is answered. This one has no session."""
 
-    def __init__(self, wanted: Mapping[TopicPartition, Wanted]) -> None:
+    def __init__(self, wanted: Mapping[FetchKey, Wanted]) -> None:
         self.wanted = wanted
 
-    def answer(self, found: Mapping[TopicPartition, Found]) -> SessionAnswer:
+    def answer(self, found: Mapping[FetchKey, Found]) -> SessionAnswer:
         return SessionAnswer(ErrorCode.NONE, NO_SESSION, found)
 
 
@@ -127,20 +155,22 @@ class _Refused(FetchContext):
         super().__init__({})
         self._error = error
 
-    def answer(self, found: Mapping[TopicPartition, Found]) -> SessionAnswer:
+    def answer(self, found: Mapping[FetchKey, Found]) -> SessionAnswer:
         return SessionAnswer(self._error, NO_SESSION, found)
 
 
 class _Full(FetchContext):
     """Everything is named; a session may come of it."""
 
-    def __init__(self, sessions: "FetchSessions", wanted: Mapping[TopicPartition, Wanted]) -> None:
+    def __init__(self, sessions: "FetchSessions", wanted: Mapping[FetchKey, Wanted], *, uses_topic_ids: bool) -> None:
         super().__init__(wanted)
         self._sessions = sessions
+        self._uses_topic_ids = uses_topic_ids
 
-    def answer(self, found: Mapping[TopicPartition, Found]) -> SessionAnswer:
+    def answer(self, found: Mapping[FetchKey, Found]) -> SessionAnswer:
         partitions = {partition: _Cached(self.wanted[partition], what) for partition, what in found.items()}
-        return SessionAnswer(ErrorCode.NONE, self._sessions.create(partitions), found)
+        session_id = self._sessions.create(partitions, uses_topic_ids=self._uses_topic_ids)
+        return SessionAnswer(ErrorCode.NONE, session_id, found)
 
 
 class _Incremental(FetchContext):
@@ -149,7 +179,7 @@ class _Incremental(FetchContext):
         self._session = session
         self._epoch = session.epoch
 
-    def answer(self, found: Mapping[TopicPartition, Found]) -> SessionAnswer:
+    def answer(self, found: Mapping[FetchKey, Found]) -> SessionAnswer:
         session = self._session
         if session.epoch != self._epoch:  # another fetch came in this session before we answered
             return SessionAnswer(ErrorCode.INVALID_FETCH_SESSION_EPOCH, session.id, {})
@@ -171,27 +201,34 @@ class FetchSessions:
         self,
         session_id: int,
         epoch: int,
-        wanted: Mapping[TopicPartition, Wanted],
-        forgotten: Iterable[TopicPartition] = (),
+        wanted: Mapping[FetchKey, Wanted],
+        forgotten: Iterable[FetchKey] = (),
+        *,
+        name_of: NameOf | None = None,
     ) -> FetchContext:
-        """What a fetch with this session and epoch is for."""
+        """What a fetch with this session and epoch is for; one that calls topics by their ids brings `name_of`."""
+        uses_topic_ids = name_of is not None
         if epoch in (INITIAL_EPOCH, FINAL_EPOCH):
             self._sessions.pop(session_id, None)
-            return FetchContext(wanted) if epoch == FINAL_EPOCH else _Full(self, wanted)
+            return FetchContext(wanted) if epoch == FINAL_EPOCH else _Full(self, wanted, uses_topic_ids=uses_topic_ids)
         session = self._sessions.get(session_id)
         if session is None:
             return _Refused(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != epoch:
             return _Refused(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
+        if session.uses_topic_ids != uses_topic_ids:
+            return _Refused(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         session.update(wanted, forgotten)
         if not session.partitions:
             del self._sessions[session_id]
             return FetchContext(wanted)
+        if name_of is not None:
+            session.name_topics(name_of)
         self._touch(session)
         session.epoch = next_epoch(session.epoch)
         return _Incremental(session)
 
-    def create(self, partitions: dict[TopicPartition, _Cached]) -> int:
+    def create(self, partitions: dict[FetchKey, _Cached], *, uses_topic_ids: bool) -> int:
         """A session for these, if there is room or can be made; its id."""
         now_ms = self._clock.monotonic_ms()
         if len(self._sessions) >= self._slots and not self._evict(len(partitions), now_ms):
@@ -199,7 +236,7 @@ class FetchSessions:
         session_id = random.randrange(1, _LAST_EPOCH)
         while session_id in self._sessions:
             session_id = random.randrange(1, _LAST_EPOCH)
-        self._sessions[session_id] = _Session(session_id, partitions, now_ms)
+        self._sessions[session_id] = _Session(session_id, partitions, now_ms, uses_topic_ids=uses_topic_ids)
         return session_id
 
     def _touch(self, session: _Session) -> None:

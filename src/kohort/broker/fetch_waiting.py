@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from kohort.broker.fetch_sessions import Found, Wanted
-from kohort.broker.leading import NO_EPOCH_END, EpochEnd, end_of_epoch, led_log
+from kohort.broker.fetch_sessions import FetchKey, Found, TopicIdPartition, Wanted
+from kohort.broker.leading import NO_EPOCH_END, EpochEnd, UnknownTopicId, check_topic_id, end_of_epoch, led_log
 from kohort.broker.topics import Topics
 from kohort.errors import ClientError, CorruptLog, ErrorCode, OffsetOutOfRange, StorageFailed
 from kohort.log.answers import ReadUpTo
@@ -23,23 +23,25 @@ from kohort.log.partition import Log
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
 
-Results = Mapping[TopicPartition, Found]
+Results = Mapping[FetchKey, Found]
+
+_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetch:
     """What is wanted, and how much of it how soon."""
 
-    wanted: Mapping[TopicPartition, Wanted]
+    wanted: Mapping[FetchKey, Wanted]
     max_wait_ms: int
     min_bytes: int
     max_bytes: int
     up_to: ReadUpTo
 
 
-def read_all(topics: Topics, fetch: Fetch) -> dict[TopicPartition, Found]:
+def read_all(topics: Topics, fetch: Fetch) -> dict[FetchKey, Found]:
     """Read each partition in turn, at most `max_bytes` together, but of the first that has any at least one batch."""
-    results = {}
+    results: dict[FetchKey, Found] = {}
     room, is_first = fetch.max_bytes, True
     for partition, wanted in fetch.wanted.items():
         found = _read(topics, partition, wanted, fetch.up_to, min(wanted.max_bytes, room), min_one=is_first)
@@ -51,10 +53,10 @@ def read_all(topics: Topics, fetch: Fetch) -> dict[TopicPartition, Found]:
 
 
 def _read(
-    topics: Topics, partition: TopicPartition, wanted: Wanted, up_to: ReadUpTo, max_bytes: int, *, min_one: bool
+    topics: Topics, partition: FetchKey, wanted: Wanted, up_to: ReadUpTo, max_bytes: int, *, min_one: bool
 ) -> Found:
     try:
-        log = led_log(topics, partition, wanted.leader_epoch)
+        log = led_log(topics, _named(topics, partition, wanted), wanted.leader_epoch)
         with storage_errors(log.path):
             if (end := _diverging(log, wanted)) is not None:
                 return Found(
@@ -76,6 +78,22 @@ def _read(
         next_offset=read.next_offset,
         aborted=read.aborted_transactions if up_to is ReadUpTo.LAST_STABLE_OFFSET else None,
     )
+
+
+def _named(topics: Topics, partition: FetchKey, wanted: Wanted) -> TopicPartition:
+    """The partition by the name of its topic, which must be the one that is meant."""
+    if not isinstance(partition, TopicIdPartition):
+        return partition
+    if wanted.topic is None:
+        raise UnknownTopicId(f"there is no topic with the id {partition.topic_id}")
+    check_topic_id(topics, wanted.topic, partition.topic_id)
+    return TopicPartition(wanted.topic, partition.partition)
+
+
+def log_of(topics: Topics, partition: FetchKey, wanted: Wanted) -> Log | None:
+    """The log that a fetch wants, if there is one."""
+    name = wanted.topic if isinstance(partition, TopicIdPartition) else partition.topic
+    return None if name is None else topics.log(name, partition.partition)
 
 
 def _diverging(log: Log, wanted: Wanted) -> EpochEnd | None:
@@ -116,11 +134,7 @@ class LongPolls:
             poll.finish()
 
     def _is_enough(self, fetch: Fetch, results: Results) -> bool:
-        known = {
-            partition: found
-            for partition, found in results.items()
-            if found.error is not ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        }
+        known = {partition: found for partition, found in results.items() if found.error not in _UNKNOWN}
         return (
             not known
             or sum(len(found.records) for found in known.values()) >= fetch.min_bytes
@@ -128,9 +142,9 @@ class LongPolls:
             or any(self._is_behind(partition, fetch) for partition in known)
         )
 
-    def _is_behind(self, partition: TopicPartition, fetch: Fetch) -> bool:
+    def _is_behind(self, partition: FetchKey, fetch: Fetch) -> bool:
         """One read gives no more than is in a segment; a reader that is not in the last one need not wait for more."""
-        log = self.broker.topics.log(*partition)
+        log = log_of(self.broker.topics, partition, fetch.wanted[partition])
         if log is None:
             return True
         return fetch.wanted[partition].offset < log.active_segment.base_offset < _limit(log, fetch.up_to)
@@ -144,11 +158,11 @@ class _LongPoll:
         self._fetch = fetch
         self._done: Callable[[Results], None] | None = done
         self._size = 0
-        self._seen: dict[TopicPartition, tuple[int, int]] = {}
+        self._seen: dict[FetchKey, tuple[int, int]] = {}
         """Of each partition, the offset up to which its bytes are counted, and how many they are."""
-        self._wakers: dict[TopicPartition, tuple[Log, Callable[[], None]]] = {}
+        self._wakers: dict[FetchKey, tuple[Log, Callable[[], None]]] = {}
         for partition, found in results.items():
-            log = polls.broker.topics.log(*partition)
+            log = log_of(polls.broker.topics, partition, fetch.wanted[partition])
             if log is not None:
                 self._size += len(found.records)
                 self._seen[partition] = (found.next_offset, len(found.records))
@@ -168,15 +182,16 @@ class _LongPoll:
         self._polls.waiting.discard(self)
         done(read_all(self._polls.broker.topics, self._fetch))
 
-    def _wake(self, partition: TopicPartition, log: Log) -> None:
+    def _wake(self, partition: FetchKey, log: Log) -> None:
         if self._done is None:
             return
-        if self._polls.broker.topics.log(*partition) is not log or self._has_enough(partition, log):
+        current = log_of(self._polls.broker.topics, partition, self._fetch.wanted[partition])
+        if current is not log or self._has_enough(partition, log):
             self.finish()
         else:
             self._polls.broker.when_readable(log, self._wakers[partition][1])
 
-    def _has_enough(self, partition: TopicPartition, log: Log) -> bool:
+    def _has_enough(self, partition: FetchKey, log: Log) -> bool:
         """Count what has come; a log that cannot be read ends the wait, and the last read tells why."""
         offset, size = self._seen[partition]
         if _limit(log, self._fetch.up_to) <= offset:

@@ -5,6 +5,7 @@ a directory that another broker has left may begin with any.
 """
 
 from typing import NamedTuple
+from uuid import UUID
 
 from kohort.broker.topics import Topics
 from kohort.errors import ClientError, ErrorCode, StorageFailed
@@ -17,6 +18,18 @@ class UnknownTopicOrPartition(ClientError):
     """There is no such partition."""
 
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+
+
+class UnknownTopicId(ClientError):
+    """There is no topic with this id."""
+
+    code = ErrorCode.UNKNOWN_TOPIC_ID
+
+
+class InconsistentTopicId(ClientError):
+    """The topic of that name is another one than the client knew: it was deleted and made anew."""
+
+    code = ErrorCode.INCONSISTENT_TOPIC_ID
 
 
 class UnknownLeaderEpoch(ClientError):
@@ -60,6 +73,13 @@ def led_log(topics: Topics, partition: TopicPartition, epoch: int = NO_LEADER_EP
     if epoch > current:
         raise UnknownLeaderEpoch(f"{partition} is led in epoch {current}, not {epoch} yet")
     return log
+
+
+def check_topic_id(topics: Topics, name: str, topic_id: UUID) -> None:
+    """`InconsistentTopicId` if the topic that has this name has another id. One that there is not has none."""
+    topic = topics.get(name)
+    if topic is not None and topic.topic_id != topic_id:
+        raise InconsistentTopicId(f"topic {name} has the id {topic.topic_id}, not {topic_id}")
 
 
 def end_of_epoch(log: Log, epoch: int) -> EpochEnd:

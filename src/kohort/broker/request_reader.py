@@ -33,6 +33,7 @@ _NUMBERS = {
     "datetime_i64": ">q",
     "float64": ">d",
 }
+_BYTE = struct.Struct(">b")
 _LENGTH16 = struct.Struct(">h")
 _LENGTH32 = struct.Struct(">i")
 _LONGEST_STRING = 0x7FFF
@@ -117,9 +118,21 @@ def _field_reader(field: "Field[Any]", hint: Any, flexible: bool) -> Read:
     kafka_type = field.metadata.get("kafka_type")
     if kafka_type is None:
         read = _fields_reader(element)
+        if nullable and not is_array:
+            read = _nullable_reader(read)
     else:
         read = _primitive_reader(kafka_type, flexible, nullable and not is_array)
     return _array_reader(read, flexible, nullable) if is_array else read
+
+
+def _nullable_reader(read: Read) -> Read:
+    """A byte says whether there is anything: -1 if not."""
+
+    def read_or_nothing(data: bytes, at: int) -> tuple[Any, int]:
+        is_there, at = _unpack(_BYTE, data, at)
+        return read(data, at) if is_there >= 0 else (None, at)
+
+    return read_or_nothing
 
 
 def _array_reader(read: Read, flexible: bool, nullable: bool) -> Read:

@@ -8,6 +8,7 @@ are milliseconds, error codes and enumerations are integers.
 import struct
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, fields
+from datetime import timedelta
 from functools import cache
 from typing import Any, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -32,6 +33,7 @@ _NUMBERS = {
 }
 _LENGTH16 = struct.Struct(">h")
 _LENGTH32 = struct.Struct(">i")
+_NO_STRUCT, _STRUCT = b"\xff", b"\x01"
 _NOTHING: Mapping[str, Any] = {"throttle_time": 0}
 
 
@@ -77,6 +79,8 @@ def _write_tags(out: bytearray, values: Values, tagged: list[tuple[int, str, Wri
 def _default(field: "Field[Any]") -> Any:
     if field.name in _NOTHING:
         return _NOTHING[field.name]
+    if isinstance(field.default, timedelta):
+        return field.default // timedelta(milliseconds=1)
     return field.default
 
 
@@ -90,9 +94,24 @@ def _field_writer(field: "Field[Any]", hint: Any, flexible: bool) -> Write:
     kafka_type = field.metadata.get("kafka_type")
     if kafka_type is None:
         write = writer_of(element)
+        if nullable and not is_array:
+            write = _nullable_writer(write)
     else:
         write = _primitive_writer(kafka_type, flexible, nullable and not is_array)
     return _array_writer(write, flexible) if is_array else write
+
+
+def _nullable_writer(write: Write) -> Write:
+    """A byte says whether there is anything."""
+
+    def write_or_nothing(out: bytearray, value: Any) -> None:
+        if value is None:
+            out += _NO_STRUCT
+        else:
+            out += _STRUCT
+            write(out, value)
+
+    return write_or_nothing
 
 
 def _array_writer(write: Write, flexible: bool) -> Write:

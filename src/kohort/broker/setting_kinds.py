@@ -28,6 +28,16 @@ class ConfigType(IntEnum):
     LIST = 7
 
 
+class ConfigSource(IntEnum):
+    """Who said it, as DescribeConfigs calls them; a smaller number counts before a larger one."""
+
+    TOPIC_CONFIG = 1
+    DYNAMIC_BROKER_CONFIG = 2
+    DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+    STATIC_BROKER_CONFIG = 4
+    DEFAULT_CONFIG = 5
+
+
 _NUMBER = re.compile(r"[+-]?[0-9]+")
 _LARGEST = {ConfigType.SHORT: (1 << 15) - 1, ConfigType.INT: (1 << 31) - 1, ConfigType.LONG: (1 << 63) - 1}
 

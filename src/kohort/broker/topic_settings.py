@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kohort.broker.setting_kinds import BadSetting, ConfigType, Kind, text_of
-from kohort.config import LogConfig
+from kohort.config import LONGEST_MS, LogConfig
 
-_LONGEST = (1 << 63) - 1
 _SMALLEST_SEGMENT = 14
 _NO_EFFECT = " Kept, but without effect in this broker."
 
@@ -67,8 +66,8 @@ _ALL = (
         "delete.retention.ms", _long(0), "log.cleaner.delete.retention.ms", "How long tombstones are kept when cleaned."
     ),
     TopicSetting("file.delete.delay.ms", _long(0), "log.segment.delete.delay.ms", "How long unused files stay."),
-    TopicSetting("flush.messages", _long(0), "log.flush.interval.messages", "Records between two syncs.", _LONGEST),
-    TopicSetting("flush.ms", _long(0), "log.flush.interval.ms", "Time between two syncs.", _LONGEST),
+    TopicSetting("flush.messages", _long(0), "log.flush.interval.messages", "Records between two syncs.", LONGEST_MS),
+    TopicSetting("flush.ms", _long(0), "log.flush.interval.ms", "Time between two syncs.", LONGEST_MS),
     TopicSetting("follower.replication.throttled.replicas", _LIST, None, "Followers that are slowed down.", ()),
     TopicSetting("index.interval.bytes", _integer(0), "log.index.interval.bytes", "Bytes between two index entries."),
     TopicSetting("leader.replication.throttled.replicas", _LIST, None, "Leaders that are slowed down.", ()),
@@ -77,7 +76,7 @@ _ALL = (
         _long(1),
         "log.cleaner.max.compaction.lag.ms",
         "How long a record may stay uncompacted.",
-        _LONGEST,
+        LONGEST_MS,
     ),
     TopicSetting("max.message.bytes", _integer(0), "message.max.bytes", "The largest batch of records."),
     TopicSetting(
@@ -95,11 +94,22 @@ _ALL = (
         "2.6-IV0",
     ),
     TopicSetting(
+        "message.timestamp.after.max.ms",
+        _long(0),
+        "log.message.timestamp.after.max.ms",
+        "How far a record's time may be ahead of ours.",
+    ),
+    TopicSetting(
+        "message.timestamp.before.max.ms",
+        _long(0),
+        "log.message.timestamp.before.max.ms",
+        "How old a record may be when it comes.",
+    ),
+    TopicSetting(
         "message.timestamp.difference.max.ms",
         _long(0),
         "log.message.timestamp.difference.max.ms",
-        "How far a record's time may be from ours.",
-        _LONGEST,
+        "How far a record's time may be from ours, where the two others say nothing.",
     ),
     TopicSetting(
         "message.timestamp.type", _TIME, "log.message.timestamp.type", "Whose clock gives records their time."
@@ -147,7 +157,7 @@ def topic_config(base: LogConfig, settings: Mapping[str, str]) -> LogConfig:
     """The settings of a topic that differs from the broker's defaults in these; `BadSetting` if one is not right."""
     values = {name: setting_named(name).kind.read(name, text) for name, text in settings.items()}
     config = replace(base, **{TOPIC_SETTINGS[name].field: as_field(v) for name, v in values.items() if _is_used(name)})
-    longest = values.get("max.compaction.lag.ms", _LONGEST)
+    longest = values.get("max.compaction.lag.ms", LONGEST_MS)
     if config.min_compaction_lag_ms > longest:
         raise BadSetting(f"min.compaction.lag.ms {config.min_compaction_lag_ms} > max.compaction.lag.ms {longest}")
     return config

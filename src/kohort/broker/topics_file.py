@@ -5,15 +5,18 @@ whoever changed it by hand is told where, and nothing is guessed.
 """
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from kohort.errors import CorruptLog
 from kohort.log.failures import storage_errors
 from kohort.log.files import Files, join, read_whole, write_whole
-from kohort.log.names import is_topic_name
+from kohort.log.names import TopicPartition, is_topic_name
+
+logger = logging.getLogger(__name__)
 
 NAME = "topics.json"
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -41,6 +44,11 @@ class Topic:
     @property
     def is_internal(self) -> bool:
         return self.name in INTERNAL_TOPICS
+
+    @property
+    def is_visible(self) -> bool:
+        """Neither about to go nor about to come."""
+        return self.made > 0 and not self.is_doomed
 
 
 class TopicsFile:
@@ -102,6 +110,19 @@ class TopicsFile:
 
     def _damage(self, reason: str) -> CorruptLog:
         return CorruptLog(reason, path=self.path)
+
+
+def with_strangers(topics: Mapping[str, Topic], partitions: Iterable[TopicPartition]) -> dict[str, Topic]:
+    """These topics, and those that only their partitions tell of: another broker has left them."""
+    known = dict(topics)
+    for name, number in partitions:
+        if number >= MOST_PARTITIONS:
+            logger.warning("%s-%s is not taken for a partition: its number is too high", name, number)
+            continue
+        topic = known.get(name) or Topic(name, uuid4(), 0, 0, {})
+        count = max(topic.partition_count, number + 1)
+        known[name] = replace(topic, partition_count=count, made=count)
+    return known
 
 
 def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

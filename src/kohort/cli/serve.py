@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import logging
 import signal
 import sys
@@ -13,6 +14,7 @@ import click
 from kohort.broker.broker import Broker
 from kohort.broker.server import Server
 from kohort.broker.settings import BrokerConfig, with_settings
+from kohort.cli.open_files import raise_open_files_limit
 from kohort.clock import SystemClock
 from kohort.config import FlushMode
 from kohort.errors import KohortError, StorageFailed
@@ -21,6 +23,9 @@ from kohort.log.simulated_files import SimulatedFiles
 
 if TYPE_CHECKING:
     from kohort.broker.http.port import HttpPort
+
+
+_LARGE_BLOCK = 16 * 1024 * 1024
 
 
 class _Address(NamedTuple):
@@ -53,6 +58,7 @@ def serve(
     if memory == (data is not None):
         raise click.UsageError("give either --data or --memory")
     logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, stream=sys.stderr)
+    raise_open_files_limit()
     host, port = _address("--listen", listen)
     http_address = None if http is None else _address("--http", http)
     given = _file_settings(config_file) | dict(_setting(text) for text in settings)
@@ -117,6 +123,7 @@ async def _serve(config: BrokerConfig, files: Files, place: str, http_address: _
             http, http_port = await _open_http(server, http_address)
             ready += f" http={http_address.host}:{http_port}"
         broker.start(port)
+        _settle_memory()
         click.echo(f"{ready} data={place}")
         sys.stdout.flush()
         return await end
@@ -125,6 +132,17 @@ async def _serve(config: BrokerConfig, files: Files, place: str, http_address: _
             await http.close()
         broker.stop()
         await server.close()
+
+
+def _settle_memory() -> None:
+    """What is there now stays: the garbage collector need not look at it again and again, nor often at what comes.
+
+    And a large block that is freed once tells the C library to keep such blocks instead of asking the system for each.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 20)
+    bytearray(_LARGE_BLOCK)
 
 
 async def _open_http(server: Server, address: _Address) -> tuple["HttpPort", int]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from kohort.log.files import File, Files
+from kohort.log.files import DiskSpace, File, Files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,6 +65,10 @@ class FaultyFiles:
     def sync_dir(self, path: str) -> None:
         with self.call("sync_dir", path):
             self._inner.sync_dir(path)
+
+    def space(self, path: str) -> DiskSpace | None:
+        with self.call("space", path):
+            return self._inner.space(path)
 
     def lock(self, path: str) -> "FaultyFile":
         with self.call("lock", path):

@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
-from kohort.errors import CorruptLog, OffsetOutOfRange, StorageFailed
+from kohort.errors import CorruptLog, LogClosed, OffsetOutOfRange, StorageFailed
 from kohort.log.answers import AppendInfo, Fetched, OffsetAndTimestamp, ReadUpTo
 from kohort.log.failures import storage_errors
 from kohort.log.files import DISK_FULL, Files
@@ -414,7 +414,10 @@ class Log:
         return self.replace(self.swap_in(cleaned_path, old_segments))
 
     def swap_in(self, cleaned_path: str, old_segments: Sequence[Segment], pause: Pause | None = None) -> Replacement:
-        """What `replace_segments` does on the disk, in any thread. The owner then has to `replace` them in memory."""
+        """What `replace_segments` does on the disk, in any thread. The owner then has to `replace` them in memory.
+
+        After `LogClosed` nothing has happened; after any other failure the cleaned file must stay where it is.
+        """
         self._check_usable()
         base, *merged = [segment.base_offset for segment in old_segments]
         place = self._segments.index(old_segments[0])
@@ -517,7 +520,7 @@ class Log:
         if self._failure is not None:
             raise self._failure
         if self._closed:
-            raise StorageFailed(f"{self.path} is closed")
+            raise LogClosed(f"{self.path} is closed")
 
     @contextmanager
     def _storage(self) -> Iterator[None]:

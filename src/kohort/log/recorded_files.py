@@ -8,7 +8,7 @@ as a name may be moved or removed while its file is open.
 
 from dataclasses import dataclass
 
-from kohort.log.files import File, Files
+from kohort.log.files import DiskSpace, File, Files
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +143,9 @@ class RecordingFiles:
     def sync_dir(self, path: str) -> None:
         self._inner.sync_dir(path)
         self.operations.append(DirSynced(path))
+
+    def space(self, path: str) -> DiskSpace | None:
+        return self._inner.space(path)
 
     def lock(self, path: str) -> RecordingFile:
         existed = self._inner.exists(path)

@@ -5,7 +5,7 @@
 Both report damage instead of raising it: whoever asked knows whether a bad tail is to be cut or to be refused.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -17,6 +17,12 @@ from kohort.records.batch import LOG_OVERHEAD, MAX_BATCH_BYTES, BatchHeader, rea
 WINDOW_BYTES = 4 * 1024 * 1024
 _COMPILED_FROM = 16 * 1024 * 1024
 """So many bytes are worth the compiled walk; less is read before its loops are even loaded."""
+
+_PAUSED_WINDOW_BYTES = 32 * 1024
+"""What is looked at between two pauses: about a millisecond's work."""
+
+Pause = Callable[[], None]
+"""Called again and again by work that takes long, for others who need the interpreter more."""
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
 """What an index entry can hold: no offset of a segment lies further behind its base."""
@@ -99,17 +105,20 @@ def scan_segment(
     end: int | None = None,
     verify: bool = True,
     window_bytes: int = WINDOW_BYTES,
+    pause: Pause | None = None,
 ) -> Iterator[ScannedWindow]:
     """The batches of a segment file from the byte `start` on, where a batch begins, window by window.
 
     Offsets must rise from batch to batch and lie within reach of the base offset. The walk ends at the byte `end` or
-    with the file, or with a window that carries the damage.
+    with the file, or with a window that carries the damage. With a `pause` the steps are small and many.
     """
+    if pause is not None:
+        window_bytes = _PAUSED_WINDOW_BYTES
     end = file.size() if end is None else end
     position = start
     last_offset = base_offset - 1
     length = window_bytes
-    compiled = verify and end - start >= _COMPILED_FROM
+    compiled = verify and pause is None and end - start >= _COMPILED_FROM
     while position < end:
         data = file.read_at(position, min(length, end - position))
         scan = scan_window(data, verify=verify, compiled=compiled)
@@ -133,6 +142,8 @@ def scan_segment(
             return
         if headers:
             yield ScannedWindow(position, data, headers)
+        if pause is not None:
+            pause()
         position += scan.stopped_at
         length = max(window_bytes, scan.wanted)
 

@@ -155,6 +155,10 @@ class SimulatedFiles:
     def sync_dir(self, path: str) -> None:
         self._directory(path)
 
+    def space(self, path: str) -> None:
+        """Memory is no disk."""
+        self._directory(path)
+
     def lock(self, path: str) -> SimulatedFile:
         content = self._content(path, create=True)
         if content.locked:

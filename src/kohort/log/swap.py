@@ -12,6 +12,7 @@ step is its own repetition, so that it may itself be cut short.
 
 import contextlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from kohort.log.files import Files, join, write_whole
 from kohort.log.names import (
@@ -25,9 +26,19 @@ from kohort.log.names import (
     offset_file,
     parse_offset_file,
 )
-from kohort.log.scan import scan_segment
+from kohort.log.scan import Pause, scan_segment
 from kohort.log.segment import Segment
 from kohort.log.txn_index import TransactionIndex
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """A cleaned segment that is in its place on the disk, if anything was left, and the old ones that it stands for."""
+
+    old: Sequence[Segment]
+    new: Segment | None
+    retired: Sequence[str]
+    """Files that are out of use."""
 
 
 def offset_files(files: Files, directory: str) -> list[OffsetFile]:
@@ -49,14 +60,16 @@ def retire(files: Files, directory: str, base_offset: int) -> list[str]:
     return deleted
 
 
-def remaining_aborted(files: Files, cleaned_path: str, old_segments: Sequence[Segment]) -> TransactionIndex:
+def remaining_aborted(
+    files: Files, cleaned_path: str, old_segments: Sequence[Segment], pause: Pause | None = None
+) -> TransactionIndex:
     """The aborted transactions whose markers the cleaner has kept; a cleaned file with damage is `CorruptLog`.
 
     A reader leaves out an aborted producer's batches until it meets the marker: without one it must not be told.
     """
     markers: set[int] = set()
     with contextlib.closing(files.open(cleaned_path)) as file:
-        for window in scan_segment(file, old_segments[0].base_offset):
+        for window in scan_segment(file, old_segments[0].base_offset, pause=pause):
             if window.damage is not None:
                 raise window.damage
             markers.update(header.last_offset for header in window.headers if header.is_control)
@@ -108,12 +121,12 @@ def _undo_cleaned(files: Files, directory: str) -> None:
         files.sync_dir(directory)
 
 
-def finish_swaps(files: Files, directory: str) -> list[str]:
+def finish_swaps(files: Files, directory: str, pause: Pause | None = None) -> list[str]:
     """Steps 3 and 4, for every swap that is there."""
     there = offset_files(files, directory)
     in_use = {file.offset for file in there if file.kind == LOG and not file.state}
     swaps = [file.offset for file in there if file.kind == LOG and file.state == SWAP]
-    ends = {base: _end_offset(files, directory, base) for base in swaps}
+    ends = {base: _end_offset(files, directory, base, pause) for base in swaps}
     deleted = []
     for base in swaps:
         for old in sorted(old for old in in_use if base <= old < max(ends[base], base + 1)):
@@ -140,11 +153,11 @@ def finish_swaps(files: Files, directory: str) -> list[str]:
     return deleted
 
 
-def _end_offset(files: Files, directory: str, base_offset: int) -> int:
+def _end_offset(files: Files, directory: str, base_offset: int, pause: Pause | None) -> int:
     """The offset behind the last batch of a swap file; damage is raised."""
     end = base_offset
     with contextlib.closing(files.open(join(directory, offset_file(base_offset, LOG, SWAP)))) as file:
-        for window in scan_segment(file, base_offset):
+        for window in scan_segment(file, base_offset, pause=pause):
             if window.damage is not None:
                 raise window.damage
             end = window.headers[-1].next_offset

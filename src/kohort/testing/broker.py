@@ -20,7 +20,8 @@ class Broker(Life):
     `data` is a directory to keep everything in; without one it is kept in memory, for as long as this object lives.
     `settings` carry Kafka's names. The clock is the real one, or one that only moves when it is told to. With
     `subprocess` the broker is `kohort serve` in a process of its own, where a test can start, kill and restart it but
-    not get at its clock, its requests and its groups.
+    not get at its clock, its requests and its groups. With `http` there are metrics, health and the live page too, at
+    `http_url`.
     """
 
     # Looking and waiting
@@ -88,11 +89,11 @@ class Broker(Life):
 
     def compact(self, topic: str | None = None) -> int:
         """Clean all compacted topics, or one, up to the last record. Returns how many bytes that has saved."""
-        return self._call(lambda broker: broker.compact(topic))
+        return self._call(lambda broker: broker.compact(topic)).result(_PATIENCE_S)
 
     def expire(self) -> None:
         """Remove now whatever is past its time: offsets, groups, transactions, records beyond their retention."""
-        self._call(lambda broker: broker.expire())
+        self._call(lambda broker: broker.expire()).result(_PATIENCE_S)
         self._settle()
 
     def move_coordinator(self, group: str | int | None = None, *, transactional_id: str | None = None) -> Moved:

@@ -40,6 +40,8 @@ class ControlledBroker(Broker):
     def crash(self) -> None:
         """End without a word: nobody is answered, nothing is synced or noted down."""
         self._end()
+        self.housekeeper.close()
+        self.maker.close()
         self._flusher_threads.close()
         for log in self.topics.directory.logs.values():
             log.abandon()
@@ -50,9 +52,8 @@ class ControlledBroker(Broker):
 
     def _end(self) -> None:
         self._is_over = True
-        for handle in (self._timer, self._housekeeping):
-            if handle is not None:
-                handle.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
 
     # Time
 
@@ -91,11 +92,9 @@ class ControlledBroker(Broker):
         self.wake_timers()
         return True
 
-    def keep_house(self) -> None:
-        """What is otherwise done now and then."""
-        if self._housekeeping is not None:
-            self._housekeeping.cancel()
-        self._keep_house()
+    def keep_house(self) -> "Future[None]":
+        """What is otherwise done now and then; done when it is done."""
+        return asyncio.run_coroutine_threadsafe(self.housekeeper.round(), self.loop)
 
     def _tick(self) -> None:
         self._is_ticking = False
@@ -120,24 +119,28 @@ class ControlledBroker(Broker):
 
     # Logs
 
-    def compact(self, topic: str | None) -> int:
-        """Clean compacted logs up to their ends. Returns by how many bytes they shrank."""
-        shrunk = 0
-        for (name, _), log in self.topics.directory.logs.items():
-            if topic in (None, name) and "compact" in log.config.cleanup_policy:
-                before = log.size
-                log.roll()
-                self._cleaner.clean(log)
-                shrunk += before - log.size
-        return shrunk
+    def compact(self, topic: str | None) -> "Future[int]":
+        """Clean compacted logs up to their ends; tells by how many bytes they shrank."""
 
-    def expire(self) -> None:
+        async def clean_all() -> int:
+            shrunk = 0
+            for (name, _), log in list(self.topics.directory.logs.items()):
+                if topic in (None, name) and "compact" in log.config.cleanup_policy:
+                    log.roll()
+                    before = log.size
+                    await self.housekeeper.clean(log)
+                    shrunk += before - log.size
+            return shrunk
+
+        return asyncio.run_coroutine_threadsafe(clean_all(), self.loop)
+
+    def expire(self) -> "Future[None]":
         """Whatever is past its time goes now: offsets, groups, transactions, transactional ids, segments."""
         self.groups.cleanup_group_metadata()
         self.transactions.abort_timed_out_transactions()
         self.transactions.remove_expired_transactional_ids()
-        self.keep_house()
         self.wake_timers()
+        return self.keep_house()
 
     def when_safe(self) -> "Future[bool]":
         """Done when everything is told to be safe that stands in the logs now; False if more was written meanwhile."""

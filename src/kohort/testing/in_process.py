@@ -5,7 +5,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kohort.broker.server import Server
 from kohort.broker.settings import BrokerConfig
@@ -14,7 +14,11 @@ from kohort.errors import StorageFailed
 from kohort.log.files import Files
 from kohort.testing.controlled import ControlledBroker
 from kohort.testing.faults import Faults
+from kohort.testing.ports import Ports
 from kohort.testing.refusals import BrokerFailed, NotPossible
+
+if TYPE_CHECKING:
+    from kohort.broker.http.port import HttpPort
 
 T = TypeVar("T")
 
@@ -25,20 +29,21 @@ PATIENCE_S = 60.0
 class InProcess:
     """One life of a broker, from its start to its end."""
 
-    def __init__(self, config: BrokerConfig, files: Files, clock: Clock, faults: Faults) -> None:
+    def __init__(self, config: BrokerConfig, ports: Ports, files: Files, clock: Clock, faults: Faults) -> None:
         self._config = config
+        self._ports = ports
         self._files = files
         self._clock = clock
         self._faults = faults
-        self._ready: Future[int] = Future()
+        self._ready: Future[Ports] = Future()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._broker: ControlledBroker | None = None
         self._end: asyncio.Future[bool] | None = None
         self._errors: list[str] = []
         self._thread = threading.Thread(target=self._run, name="kohort-broker", daemon=True)
 
-    def start(self) -> int:
-        """Returns the port when clients can connect to it."""
+    def start(self) -> Ports:
+        """Returns the ports when clients can connect to them."""
         self._thread.start()
         return self._ready.result(PATIENCE_S)
 
@@ -91,16 +96,21 @@ class InProcess:
         server = Server(broker, loop)
         self._broker = broker  # before anybody can connect: what was ordered holds from the first request on
         self._faults.attach(server)
+        http = None if self._ports.http is None else _http_port(server)
         try:
-            port = await server.listen(self._config.host, self._config.port)
+            port = await server.listen(self._config.host, self._ports.kafka)
+            http_port = None if http is None else await http.listen(self._config.host, self._ports.http or 0)
         except OSError:
             self._faults.detach()
             broker.stop()
+            await server.close()
             raise
         broker.start(port)
-        self._ready.set_result(port)
+        self._ready.set_result(Ports(port, http_port))
         is_clean = await self._end
         self._faults.detach()
+        if http is not None:
+            await http.close()
         if is_clean:
             broker.stop()
         async with asyncio.timeout(PATIENCE_S / 2):
@@ -118,6 +128,12 @@ class InProcess:
     def _note(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
         self._errors.append(f"{context.get('message')}: {error!r}")
+
+
+def _http_port(server: Server) -> "HttpPort":
+    from kohort.broker.http.port import HttpPort  # not needed by a broker without it, and large
+
+    return HttpPort(server)
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

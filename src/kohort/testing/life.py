@@ -19,6 +19,7 @@ from kohort.testing.controlled import ControlledBroker
 from kohort.testing.faults import Faults
 from kohort.testing.in_process import InProcess
 from kohort.testing.own_process import OwnProcess, ask_for_coordinator
+from kohort.testing.ports import Ports
 from kohort.testing.refusals import BrokerFailed, NotPossible
 from kohort.testing.releasable import ReleasableFiles
 
@@ -42,6 +43,7 @@ class Life:
         subprocess: bool = False,
         host: str = "127.0.0.1",
         port: int = 0,
+        http: bool | int = False,
         create_offsets_topic: bool = True,
     ) -> None:
         if clock not in ("real", "virtual"):
@@ -51,7 +53,7 @@ class Life:
         self._data = None if data is None else str(Path(fspath(data)).absolute())
         self._settings = _DEFAULTS | {name: text_of(value) for name, value in (settings or {}).items()}
         self._host = host
-        self._port = port
+        self._ports = Ports(port, (0 if http is True else http) if http is not False else None)
         self._has_offsets_topic = create_offsets_topic
         self._is_own_process = subprocess
         self._remove_data: Callable[[], object] = lambda: None
@@ -123,21 +125,35 @@ class Life:
     @property
     def port(self) -> int:
         """The port, which stays the same through restarts."""
-        if not self._port:
+        if not self._ports.kafka:
             raise NotPossible("the broker was not started yet")
-        return self._port
+        return self._ports.kafka
+
+    @property
+    def http_port(self) -> int:
+        """The port of metrics, health and the live page, which stays the same too."""
+        if self._ports.http is None:
+            raise NotPossible("that needs a broker with a port for it: Broker(http=True)")
+        if not self._ports.http:
+            raise NotPossible("the broker was not started yet")
+        return self._ports.http
+
+    @property
+    def http_url(self) -> str:
+        """Where metrics, health and the live page are, without a slash at the end."""
+        return f"http://{self._host}:{self.http_port}"
 
     # What is below
 
     def _start_thread(self) -> None:
         mode = FlushMode.OS if self._data is None else FlushMode.ALWAYS
         place = "/memory" if self._data is None else self._data
-        config = BrokerConfig(host=self._host, port=self._port, data=place, log_flush_mode=mode)
+        config = BrokerConfig(host=self._host, port=self._ports.kafka, data=place, log_flush_mode=mode)
         files = self._memory if self._data is None else self._disk
-        thread = InProcess(with_settings(config, self._settings), files, self._clock, self._faults)
+        thread = InProcess(with_settings(config, self._settings), self._ports, files, self._clock, self._faults)
         self._thread = thread
         try:
-            self._port = thread.start()
+            self._ports = thread.start()
         except BaseException:
             self._thread = None
             raise
@@ -150,11 +166,11 @@ class Life:
             self._data = tempfile.mkdtemp(prefix="kohort-")
             self._remove_data = weakref.finalize(self, shutil.rmtree, self._data, ignore_errors=True)
             self._settings = settings = {"log.flush.mode": "os", **settings}
-        process = OwnProcess(self._data, self._host, self._port, settings)
-        self._port = process.start()
+        process = OwnProcess(self._data, self._host, self._ports, settings)
+        self._ports = process.start()
         self._process = process
         if self._has_offsets_topic:
-            ask_for_coordinator(self._host, self._port)
+            ask_for_coordinator(self._host, self._ports.kafka)
 
     def _finish(self, *, cleanly: bool) -> None:
         process, self._process = self._process, None
@@ -193,7 +209,7 @@ class Life:
         while not self._call(lambda broker: broker.move_clock(clock, target)):
             self._settle()
         if ms >= _HOUSEKEEPING_MS:
-            self._call(lambda broker: broker.keep_house())
+            self._call(lambda broker: broker.keep_house()).result(_PATIENCE_S)
         self._settle()
 
     def _settle(self) -> None:

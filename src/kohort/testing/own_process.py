@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 
+from kohort.testing.ports import Ports
 from kohort.testing.refusals import BrokerFailed
 
 _PATIENCE_S = 60.0
@@ -21,10 +22,12 @@ _FIND_COORDINATOR = 10
 class OwnProcess:
     """One life of a broker, from its start to its end."""
 
-    def __init__(self, data: str, host: str, port: int, settings: Mapping[str, str]) -> None:
+    def __init__(self, data: str, host: str, ports: Ports, settings: Mapping[str, str]) -> None:
         given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when all is over
-        self._command = [sys.executable, "-m", "kohort.cli.main", "serve", "--listen", f"{host}:{port}"]
+        self._command = [sys.executable, "-m", "kohort.cli.main", "serve", "--listen", f"{host}:{ports.kafka}"]
+        if ports.http is not None:
+            self._command += ["--http", f"{host}:{ports.http}"]
         self._command += ["--data", data, *given]
         self._process: subprocess.Popen[str] | None = None
 
@@ -32,8 +35,8 @@ class OwnProcess:
     def pid(self) -> int | None:
         return None if self._process is None else self._process.pid
 
-    def start(self) -> int:
-        """Returns the port when clients can connect to it."""
+    def start(self) -> Ports:
+        """Returns the ports when clients can connect to them."""
         environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
         self._process = process = subprocess.Popen(
             self._command, stdout=subprocess.PIPE, stderr=self._complaints, text=True, env=environment
@@ -47,7 +50,9 @@ class OwnProcess:
             process.kill()
             process.wait()
             raise BrokerFailed(self._end() or "the broker did not start")
-        return int(line.split()[2].rpartition(":")[2])
+        told = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        found = {name: int(told[name].rpartition(":")[2]) for name in ("kafka", "http") if name in told}
+        return Ports(found["kafka"], found.get("http"))
 
     def finish(self, *, cleanly: bool) -> None:
         """`BrokerFailed` if it ends with an error although it was asked to end."""

@@ -95,6 +95,10 @@ class TransactionStateManager:
             if metadata.has_expired(now, self.config.transactional_id_expiration_ms)
         ]
 
+    def known_ids(self) -> Sequence[TransactionMetadata] | ErrorCode:
+        """All ids that this broker owns; an error while some of them are still being loaded."""
+        return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if self._loading else list(self._each())
+
     def _each(self) -> Iterator[TransactionMetadata]:
         for owned in self._owned.values():
             yield from owned.values()

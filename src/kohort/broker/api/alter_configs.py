@@ -1,14 +1,15 @@
-"""AlterConfigs (33): a topic's settings become exactly these.
+"""AlterConfigs (33): the settings of a topic, or what was changed of a broker's, become exactly these.
 
 0, 1 as before · 2 flexible
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.config_resources import change_settings
 from kohort.broker.api.refusal import Refused
+from kohort.broker.setting_kinds import Kind
 from kohort.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ def alter_configs(broker: "Broker", call: "Call") -> None:
     change_settings(broker, call, _replaced)
 
 
-def _replaced(_: Mapping[str, str], configs: list[Any]) -> dict[str, str]:
+def _replaced(_: Mapping[str, str], configs: list[Any], __: Callable[[str], Kind]) -> dict[str, str]:
     nulls = [entry.name for entry in configs if entry.value is None]
     if nulls:
         raise Refused(ErrorCode.INVALID_REQUEST, f"settings without a value: {', '.join(nulls)}")

@@ -1,23 +1,14 @@
 """Settings as CreateTopics and DescribeConfigs tell them: values, who said them, and under which other names."""
 
 from collections.abc import Mapping
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.setting_kinds import text_of
-from kohort.broker.settings import BrokerSetting, broker_settings
+from kohort.broker.setting_kinds import ConfigSource, text_of
+from kohort.broker.settings import BrokerSetting, broker_settings, dynamic_kind
 from kohort.broker.topic_settings import TOPIC_SETTINGS, TopicSetting, topic_setting_texts
 
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
-
-
-class ConfigSource(IntEnum):
-    """Who said it."""
-
-    TOPIC_CONFIG = 1
-    STATIC_BROKER_CONFIG = 4
-    DEFAULT_CONFIG = 5
 
 
 def topic_entries(broker: "Broker", name: str, settings: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -43,8 +34,8 @@ def broker_entries(broker: "Broker") -> list[dict[str, Any]]:
         _entry(
             name,
             setting.value,
-            _broker_synonyms(name, setting),
-            is_read_only=True,
+            _broker_synonyms(setting),
+            is_read_only=not setting.is_dynamic,
             config_type=setting.kind.type,
             documentation=None,
         )
@@ -52,9 +43,20 @@ def broker_entries(broker: "Broker") -> list[dict[str, Any]]:
     ]
 
 
+def cluster_entries(broker: "Broker") -> list[dict[str, Any]]:
+    """What was changed for all brokers while they ran."""
+    entries = []
+    for name, text in sorted(broker.config.changed_for_all.items()):
+        kind = dynamic_kind(name)
+        told = text_of(kind.read(name, text))
+        synonym = {"name": name, "value": told, "source": ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
+        entries.append(_entry(name, told, [synonym], is_read_only=False, config_type=kind.type, documentation=None))
+    return entries
+
+
 def _entry(
     name: str,
-    value: str,
+    value: str | None,
     synonyms: list[dict[str, Any]],
     *,
     is_read_only: bool,
@@ -80,7 +82,7 @@ def _topic_synonyms(
     if setting.broker_name is None:
         return own
     if setting.broker_name in known:
-        return own + _broker_synonyms(setting.broker_name, known[setting.broker_name])
+        return own + _broker_synonyms(known[setting.broker_name])
     default = {
         "name": setting.broker_name,
         "value": text_of(setting.unused_default),
@@ -89,10 +91,5 @@ def _topic_synonyms(
     return [*own, default]
 
 
-def _broker_synonyms(name: str, setting: BrokerSetting) -> list[dict[str, Any]]:
-    said = []
-    if setting.is_given:
-        said.append({"name": name, "value": setting.value, "source": ConfigSource.STATIC_BROKER_CONFIG})
-    if setting.default is not None:
-        said.append({"name": name, "value": setting.default, "source": ConfigSource.DEFAULT_CONFIG})
-    return said
+def _broker_synonyms(setting: BrokerSetting) -> list[dict[str, Any]]:
+    return [{"name": said.name, "value": said.text, "source": said.source} for said in setting.said]

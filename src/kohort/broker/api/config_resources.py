@@ -6,6 +6,10 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api.refusal import Refused, refusal_of
+from kohort.broker.setting_kinds import BadSetting, Kind
+from kohort.broker.settings import dynamic_kind
+from kohort.broker.settings_file import Changes
+from kohort.broker.topic_settings import setting_named
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 from kohort.log.names import is_topic_name
 
@@ -22,11 +26,13 @@ class ResourceType(IntEnum):
     BROKER = 4
 
 
-def change_settings(
-    broker: "Broker", call: "Call", settings_after: Callable[[Mapping[str, str], list[Any]], dict[str, str]]
-) -> None:
-    """Answer a request that changes settings; `settings_after` says what those of a topic become."""
-    resources = call.request.resources
+SettingsAfter = Callable[[Mapping[str, str], list[Any], Callable[[str], Kind]], dict[str, str]]
+"""What settings become by a request: what they are, what is asked for, and what kind each of them is of."""
+
+
+def change_settings(broker: "Broker", call: "Call", settings_after: SettingsAfter) -> None:
+    """Answer a request that changes settings."""
+    resources, validate_only = call.request.resources, call.request.validate_only
     named = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     answers = {}
     for resource in resources:
@@ -42,17 +48,35 @@ def change_settings(
                 raise Refused(ErrorCode.INVALID_REQUEST, "a resource stands in the request more than once")
             _check_names(resource.configs)
             if resource.resource_type == ResourceType.BROKER:
-                _refuse_broker(broker, resource)
+                _change_broker(broker, resource, settings_after, validate_only=validate_only)
             else:
-                topic = existing_topic(broker, resource)
-                settings = settings_after(topic.settings, resource.configs)
-                broker.topics.check_config(topic.name, settings)
-                if not call.request.validate_only:
-                    broker.topics.change_settings(topic, settings)
+                _change_topic(broker, resource, settings_after, validate_only=validate_only)
         except (ClientError, StorageFailed) as error:
             told |= refusal_of(error)
         answers[key] = told
     call.answer({"responses": list(answers.values())})
+
+
+def _change_topic(broker: "Broker", resource: Any, settings_after: SettingsAfter, *, validate_only: bool) -> None:
+    topic = existing_topic(broker, resource)
+    settings = settings_after(topic.settings, resource.configs, lambda name: setting_named(name).kind)
+    broker.topics.check_config(topic.name, settings)
+    if not validate_only:
+        broker.topics.change_settings(topic, settings)
+
+
+def _change_broker(broker: "Broker", resource: Any, settings_after: SettingsAfter, *, validate_only: bool) -> None:
+    """An empty name means all brokers. What is wrong with a setting of a broker is an invalid request to Kafka."""
+    before = Changes(broker.config.changed, broker.config.changed_for_all)
+    try:
+        if resource.resource_name:
+            check_broker(broker, resource.resource_name)
+            after = before._replace(own=settings_after(before.own, resource.configs, dynamic_kind))
+        else:
+            after = before._replace(for_all=settings_after(before.for_all, resource.configs, dynamic_kind))
+        broker.change_settings(after, validate_only=validate_only)
+    except BadSetting as error:
+        raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from error
 
 
 def existing_topic(broker: "Broker", resource: Any) -> "Topic":
@@ -78,12 +102,3 @@ def _check_names(configs: list[Any]) -> None:
     twice = [name for name, count in Counter(entry.name for entry in configs).items() if count > 1]
     if twice:
         raise Refused(ErrorCode.INVALID_REQUEST, f"settings that are named twice: {', '.join(twice)}")
-
-
-def _refuse_broker(broker: "Broker", resource: Any) -> None:
-    """An empty name means all brokers. Settings are given when a broker starts."""
-    if resource.resource_name:
-        check_broker(broker, resource.resource_name)
-    if resource.configs:
-        names = ", ".join(entry.name for entry in resource.configs)
-        raise Refused(ErrorCode.INVALID_REQUEST, f"cannot be changed while the broker runs: {names}")

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 
 @api(37, 0, 3)
 def create_partitions(broker: "Broker", call: "Call") -> None:
-    request = call.request
+    broker.maker.serve(call, _create_all(broker, call, call.request))
+
+
+async def _create_all(broker: "Broker", call: "Call", request: Any) -> None:
     named = Counter(topic.name for topic in request.topics)
     left = MOST_NEW_PARTITIONS
     answers = {}
@@ -28,13 +31,14 @@ def create_partitions(broker: "Broker", call: "Call") -> None:
         try:
             if named[wanted.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, f"topic '{wanted.name}' stands in the request more than once")
+            await broker.maker.wait_for(wanted.name)
             topic = _checked(broker, wanted)
             more = wanted.count - topic.partition_count
             if more > left:
                 raise Refused(ErrorCode.POLICY_VIOLATION, f"more than {MOST_NEW_PARTITIONS} new partitions at once")
             left -= more
             if not request.validate_only:
-                broker.topics.add_partitions(topic, wanted.count)
+                await broker.maker.grow(topic, wanted.count)
         except (ClientError, StorageFailed) as error:
             told |= refusal_of(error)
         answers[wanted.name] = told

@@ -26,7 +26,10 @@ MOST_NEW_PARTITIONS = 10_000
 
 @api(19, 2, 7)
 def create_topics(broker: "Broker", call: "Call") -> None:
-    request = call.request
+    broker.maker.serve(call, _create_all(broker, call, call.request))
+
+
+async def _create_all(broker: "Broker", call: "Call", request: Any) -> None:
     named = Counter(topic.name for topic in request.topics)
     left = MOST_NEW_PARTITIONS
     answers = {}
@@ -40,7 +43,7 @@ def create_topics(broker: "Broker", call: "Call") -> None:
             left -= count
             topic_id = _NO_ID
             if not request.validate_only:
-                topic_id = broker.create_topic(topic.name, count, settings).topic_id
+                topic_id = (await broker.maker.create(topic.name, count, settings)).topic_id
         except (ClientError, StorageFailed) as error:
             answers[topic.name] = _refused(topic.name, error)
         else:

@@ -6,7 +6,7 @@
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
-from kohort.broker.api.config_entries import broker_entries, topic_entries
+from kohort.broker.api.config_entries import broker_entries, cluster_entries, topic_entries
 from kohort.broker.api.config_resources import ResourceType, check_broker, existing_topic
 from kohort.broker.api.refusal import refusal_of
 from kohort.errors import ClientError, ErrorCode
@@ -46,7 +46,7 @@ def describe_configs(broker: "Broker", call: "Call") -> None:
 def _entries(broker: "Broker", resource: Any) -> list[dict[str, Any]]:
     if resource.resource_type == ResourceType.BROKER:
         if not resource.resource_name:
-            return []  # what was changed for all brokers while they ran, and that is nothing
+            return cluster_entries(broker)
         check_broker(broker, resource.resource_name)
         return broker_entries(broker)
     topic = existing_topic(broker, resource)

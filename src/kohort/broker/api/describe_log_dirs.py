@@ -1,13 +1,13 @@
 """DescribeLogDirs (35): where partitions are kept, and how large they are (KIP-113).
 
-1 throttle time · 2 flexible · 3 an error for the whole · 4 the size of the disk (KIP-827), which is not told · 5
+1 throttle time · 2 flexible · 3 an error for the whole · 4 the size of the disk (KIP-827), if there is one · 5
 directories that take nothing new: ours does
 """
 
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
-from kohort.errors import ErrorCode
+from kohort.errors import ErrorCode, StorageFailed
 
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
@@ -30,12 +30,18 @@ def describe_log_dirs(broker: "Broker", call: "Call") -> None:
                 "is_future_key": False,
             }
             by_topic.setdefault(partition.topic, []).append(told)
+    error, space = ErrorCode.NONE, None
+    try:
+        space = broker.topics.directory.space()
+    except StorageFailed as failure:
+        error = failure.code
+    total_bytes, usable_bytes = space or (_UNKNOWN_BYTES, _UNKNOWN_BYTES)
     result = {
-        "error_code": ErrorCode.NONE,
+        "error_code": error,
         "log_dir": broker.config.data,
         "topics": [{"name": name, "partitions": partitions} for name, partitions in by_topic.items()],
-        "total_bytes": _UNKNOWN_BYTES,
-        "usable_bytes": _UNKNOWN_BYTES,
+        "total_bytes": total_bytes,
+        "usable_bytes": usable_bytes,
         "is_cordoned": False,
     }
     call.answer({"error_code": ErrorCode.NONE, "results": [result]})

@@ -1,6 +1,6 @@
 """EndTxn (26): commit or abort a transaction (KIP-98).
 
-1 throttle time · 2 PRODUCER_FENCED (KIP-588) · 3 flexible
+1 throttle time · 2 PRODUCER_FENCED (KIP-588) · 3 flexible · 4 an error that is not given here (KIP-890)
 """
 
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _FENCED_FROM = 2
 
 
-@api(26, 0, 3)
+@api(26, 0, 4)
 def end_txn(broker: "Broker", call: "Call") -> None:
     request = call.request
 

@@ -2,47 +2,76 @@
 
 4 isolation levels (KIP-98) · 5 the log start · 7 sessions (KIP-227) · 9 leader epochs (KIP-320) · 10 zstd (KIP-110) ·
 11 other replicas to read from, of which there are none (KIP-392) · 12 flexible, the epoch that was read last (KIP-595)
+· 13 topics by their ids (KIP-516) · 14 records on other disks, of which there are none (KIP-405) · 15 the epoch of a
+follower (KIP-903) · 16 who leads instead (KIP-951) · 17, 18 what followers tell of themselves
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
-from kohort.broker.fetch_sessions import FINAL_EPOCH, NO_SESSION, Found, Wanted
-from kohort.broker.fetch_waiting import Fetch, Results
+from kohort.broker.fetch_sessions import FINAL_EPOCH, NO_SESSION, FetchKey, Found, TopicIdPartition, Wanted
+from kohort.broker.fetch_waiting import Fetch, Results, log_of
+from kohort.broker.leading import leader_epoch
 from kohort.errors import ErrorCode
 from kohort.log.answers import ReadUpTo
 from kohort.log.names import TopicPartition
 from kohort.records.batch import NO_LEADER_EPOCH
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from kohort.broker.broker import Broker
     from kohort.broker.call import Call
 
 _READ_COMMITTED = 1
 _STORAGE_ERROR_FROM = 6
+_IDS_FROM = 13
 
 
-@api(1, 4, 12)
+@api(1, 4, 18)
 def fetch(broker: "Broker", call: "Call") -> None:
     request = call.request
+    wanted: dict[FetchKey, Wanted] = {}
+    forgotten: list[FetchKey] = []
+    name_of: Callable[[UUID], str | None] | None = None
+    if call.version < _IDS_FROM:
+        for topic in request.topics:
+            for partition in topic.partitions:
+                wanted[TopicPartition(topic.topic, partition.partition)] = _wanted(partition)
+        for topic in getattr(request, "forgotten_topics_data", ()):
+            forgotten += [TopicPartition(topic.topic, partition) for partition in topic.partitions]
+    else:
+        name_of = broker.topics.name_of
+        for topic in request.topics:
+            name = name_of(topic.topic_id)
+            for partition in topic.partitions:
+                wanted[TopicIdPartition(topic.topic_id, partition.partition)] = _wanted(partition, name)
+        for topic in request.forgotten_topics_data:
+            forgotten += [TopicIdPartition(topic.topic_id, partition) for partition in topic.partitions]
     context = broker.fetch_sessions.open(
         getattr(request, "session_id", NO_SESSION),
         getattr(request, "session_epoch", FINAL_EPOCH),
-        _wanted(request),
-        [
-            TopicPartition(topic.topic, partition)
-            for topic in getattr(request, "forgotten_topics_data", ())
-            for partition in topic.partitions
-        ],
+        wanted,
+        forgotten,
+        name_of=name_of,
     )
 
     def answer(results: Results) -> None:
         error, session_id, found = context.answer(results)
-        by_topic: dict[str, list[dict[str, Any]]] = {}
-        for partition, what in found.items():
-            by_topic.setdefault(partition.topic, []).append(_told(partition.partition, what, call.version))
-        responses = [{"topic": topic, "partitions": partitions} for topic, partitions in by_topic.items()]
-        call.answer({"error_code": error, "session_id": session_id, "responses": responses})
+        by_topic: dict[str | UUID, list[dict[str, Any]]] = {}
+        for key, what in found.items():
+            told = _told(key.partition, what, call.version)
+            if what.error is ErrorCode.FENCED_LEADER_EPOCH:
+                told["current_leader"] = _leader(broker, key, context.wanted[key])
+            by_topic.setdefault(key[0], []).append(told)
+        named = "topic" if name_of is None else "topic_id"
+        responses = [{named: topic, "partitions": partitions} for topic, partitions in by_topic.items()]
+        has_leaders = any("current_leader" in told for partitions in by_topic.values() for told in partitions)
+        endpoints = [broker.node] if has_leaders else None
+        call.answer(
+            {"error_code": error, "session_id": session_id, "responses": responses, "node_endpoints": endpoints}
+        )
 
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
     broker.long_polls.fetch(
@@ -59,17 +88,14 @@ def fetch(broker: "Broker", call: "Call") -> None:
     )
 
 
-def _wanted(request: Any) -> dict[TopicPartition, Wanted]:
-    return {
-        TopicPartition(topic.topic, wanted.partition): Wanted(
-            wanted.fetch_offset,
-            wanted.partition_max_bytes,
-            getattr(wanted, "current_leader_epoch", NO_LEADER_EPOCH),
-            getattr(wanted, "last_fetched_epoch", NO_LEADER_EPOCH),
-        )
-        for topic in request.topics
-        for wanted in topic.partitions
-    }
+def _wanted(partition: Any, topic: str | None = None) -> Wanted:
+    return Wanted(
+        partition.fetch_offset,
+        partition.partition_max_bytes,
+        getattr(partition, "current_leader_epoch", NO_LEADER_EPOCH),
+        getattr(partition, "last_fetched_epoch", NO_LEADER_EPOCH),
+        topic,
+    )
 
 
 def _told(index: int, found: Found, version: int) -> dict[str, Any]:
@@ -89,3 +115,9 @@ def _told(index: int, found: Found, version: int) -> dict[str, Any]:
         else {"epoch": found.diverging.epoch, "end_offset": found.diverging.offset},
         "records": found.records,
     }
+
+
+def _leader(broker: "Broker", key: FetchKey, wanted: Wanted) -> dict[str, int]:
+    """For a reader that believes in an earlier one."""
+    log = log_of(broker.topics, key, wanted)
+    return {"leader_id": broker.config.broker_id, "leader_epoch": NO_LEADER_EPOCH if log is None else leader_epoch(log)}

@@ -2,7 +2,8 @@
 
 1 one offset with its time (KIP-79) · 2 isolation levels · 4 leader epochs (KIP-320) · 6 flexible · 7 the youngest
 record (KIP-734) · 8 the first offset on the broker's own disk, which is the first of all here (KIP-405) · 9 the last
-that was moved elsewhere, which is none here (KIP-1005) · 10 a timeout for those
+that was moved elsewhere, which is none here (KIP-1005) · 10 a timeout for those · 11 the first that is still to be
+moved, which is none either (KIP-1023)
 """
 
 from collections import Counter
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _CONSUMER = -1
 _READ_COMMITTED = 1
 
-_LATEST, _EARLIEST, _YOUNGEST, _EARLIEST_LOCAL, _LATEST_TIERED = -1, -2, -3, -4, -5
-_FROM = {_YOUNGEST: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9}
+_LATEST, _EARLIEST, _YOUNGEST, _EARLIEST_LOCAL, _LATEST_TIERED, _EARLIEST_PENDING = -1, -2, -3, -4, -5, -6
+_FROM = {_YOUNGEST: 7, _EARLIEST_LOCAL: 8, _LATEST_TIERED: 9, _EARLIEST_PENDING: 11}
 """The versions that know of these times; below 0 there are no others."""
 
 _NOTHING = OffsetAndTimestamp(-1, NO_TIMESTAMP, NO_LEADER_EPOCH)
@@ -43,7 +44,7 @@ class NamedTwice(ClientError):
     code = ErrorCode.INVALID_REQUEST
 
 
-@api(2, 1, 10)
+@api(2, 1, 11)
 def list_offsets(broker: "Broker", call: "Call") -> None:
     request = call.request
     times_named = Counter(partition for partition, _ in topic_partitions(request.topics))
@@ -87,8 +88,9 @@ def _find(log: "Log", timestamp: int, end: int, version: int) -> OffsetAndTimest
         raise UnknownTime(f"time {timestamp} in version {version}")
     if timestamp in (_EARLIEST, _EARLIEST_LOCAL):
         start = log.log_start_offset
-        return OffsetAndTimestamp(start, NO_TIMESTAMP, log.leader_epochs.epoch_of(start))
-    if timestamp == _LATEST_TIERED:
+        epoch = leader_epoch(log) if start == log.log_end_offset else log.leader_epochs.epoch_of(start)
+        return OffsetAndTimestamp(start, NO_TIMESTAMP, epoch)
+    if timestamp in (_LATEST_TIERED, _EARLIEST_PENDING):
         return _NOTHING
     if timestamp == _YOUNGEST:
         timestamp = max(segment.max_timestamp for segment in log.segments)

@@ -6,6 +6,7 @@ do (KIP-430) · 9 flexible · 10 topic ids in the answer (KIP-516) · 11 no oper
 ids · 13 an error for the whole (KIP-1102)
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -28,24 +29,49 @@ _IDS_FROM = 12
 
 @api(3, 0, 13)
 def metadata(broker: "Broker", call: "Call") -> None:
+    if missing := _to_be_made(broker, call):
+        broker.maker.serve(call, _make_and_answer(broker, call, missing))
+    else:
+        _answer(broker, call, {})
+
+
+def _to_be_made(broker: "Broker", call: "Call") -> list[str]:
+    """Topics that are made because somebody asks for them."""
+    request = call.request
+    may_create = getattr(request, "allow_auto_topic_creation", True) and broker.config.auto_create_topics_enable
+    if not may_create or any(topic.name is None or _id_of(topic) != _NO_ID for topic in request.topics or ()):
+        return []
+    names = dict.fromkeys(topic.name for topic in request.topics or ())
+    return [name for name in names if broker.topics.get(name) is None and is_topic_name(name)]
+
+
+async def _make_and_answer(broker: "Broker", call: "Call", missing: list[str]) -> None:
+    failed = {}
+    for name in missing:
+        try:
+            await broker.maker.ensure(name)
+        except (ClientError, StorageFailed) as error:
+            failed[name] = error.code
+    _answer(broker, call, failed)
+
+
+def _answer(broker: "Broker", call: "Call", failed: Mapping[str, ErrorCode]) -> None:
     request = call.request
     if request.topics is None or (not request.topics and call.version < _EMPTY_IS_ALL_BELOW):
         topics = [_told(broker, topic) for topic in broker.topics]
     else:
-        wanted = dict.fromkeys((topic.name, getattr(topic, "topic_id", _NO_ID)) for topic in request.topics)
+        wanted = dict.fromkeys((topic.name, _id_of(topic)) for topic in request.topics)
         if call.version < _IDS_FROM and any(name is None or topic_id != _NO_ID for name, topic_id in wanted):
             topics = [_unknown(name or "", ErrorCode.INVALID_REQUEST) for name, _ in wanted]
         else:
-            may_create = getattr(request, "allow_auto_topic_creation", True)
-            topics = [_wanted(broker, name, topic_id, may_create=may_create) for name, topic_id in wanted]
+            topics = [_wanted(broker, name, topic_id, failed) for name, topic_id in wanted]
     if getattr(request, "include_topic_authorized_operations", False):
         for topic in topics:
             topic["topic_authorized_operations"] = TOPIC_OPERATIONS
     is_asked = getattr(request, "include_cluster_authorized_operations", False)
-    node = {"node_id": broker.config.broker_id, "host": broker.host, "port": broker.port, "rack": None}
     call.answer(
         {
-            "brokers": [node],
+            "brokers": [broker.node],
             "cluster_id": broker.config.cluster_id,
             "controller_id": broker.config.broker_id,
             "topics": topics,
@@ -55,7 +81,12 @@ def metadata(broker: "Broker", call: "Call") -> None:
     )
 
 
-def _wanted(broker: "Broker", name: str | None, topic_id: UUID, *, may_create: bool) -> dict[str, Any]:
+def _id_of(topic: Any) -> UUID:
+    topic_id: UUID = getattr(topic, "topic_id", _NO_ID)
+    return topic_id
+
+
+def _wanted(broker: "Broker", name: str | None, topic_id: UUID, failed: Mapping[str, ErrorCode]) -> dict[str, Any]:
     if name is None or topic_id != _NO_ID:
         topic = broker.topics.by_id(topic_id)
         return _unknown(None, ErrorCode.UNKNOWN_TOPIC_ID, topic_id) if topic is None else _told(broker, topic)
@@ -64,12 +95,7 @@ def _wanted(broker: "Broker", name: str | None, topic_id: UUID, *, may_create: b
         return _told(broker, topic)
     if not is_topic_name(name):
         return _unknown(name, ErrorCode.INVALID_TOPIC)
-    if not may_create or not broker.config.auto_create_topics_enable:
-        return _unknown(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    try:
-        return _told(broker, broker.auto_create(name))
-    except (ClientError, StorageFailed) as error:
-        return _unknown(name, error.code)
+    return _unknown(name, failed.get(name, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
 
 
 def _unknown(name: str | None, error: ErrorCode, topic_id: UUID = _NO_ID) -> dict[str, Any]:
@@ -84,27 +110,27 @@ def _unknown(name: str | None, error: ErrorCode, topic_id: UUID = _NO_ID) -> dic
 
 
 def _told(broker: "Broker", topic: "Topic") -> dict[str, Any]:
-    me = broker.config.broker_id
-    partitions = []
-    for index in range(topic.partition_count):
-        log = broker.topics.log(topic.name, index)
-        is_here = log is not None
-        partitions.append(
-            {
-                "error_code": ErrorCode.NONE if is_here else ErrorCode.LEADER_NOT_AVAILABLE,
-                "partition_index": index,
-                "leader_id": me if is_here else -1,
-                "leader_epoch": 0 if log is None else leader_epoch(log),
-                "replica_nodes": [me],
-                "isr_nodes": [me] if is_here else [],
-                "offline_replicas": [] if is_here else [me],
-            }
-        )
     return {
         "error_code": ErrorCode.NONE,
         "name": topic.name,
         "topic_id": topic.topic_id,
         "is_internal": topic.is_internal,
-        "partitions": partitions,
+        "partitions": [partition_told(broker, topic, index) for index in range(topic.partition_count)],
         "topic_authorized_operations": NOT_ASKED,
+    }
+
+
+def partition_told(broker: "Broker", topic: "Topic", index: int) -> dict[str, Any]:
+    """Who leads a partition and who has it: this broker, if it could be opened."""
+    me = broker.config.broker_id
+    log = broker.topics.log(topic.name, index)
+    is_here = log is not None
+    return {
+        "error_code": ErrorCode.NONE if is_here else ErrorCode.LEADER_NOT_AVAILABLE,
+        "partition_index": index,
+        "leader_id": me if is_here else -1,
+        "leader_epoch": 0 if log is None else leader_epoch(log),
+        "replica_nodes": [me],
+        "isr_nodes": [me] if is_here else [],
+        "offline_replicas": [] if is_here else [me],
     }

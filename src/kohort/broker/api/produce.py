@@ -2,27 +2,30 @@
 
 3 batches of format 2, transactional ids (KIP-98) · 5 the log start in the answer · 7 zstd (KIP-110) · 8 what is wrong
 with which record (KIP-467) · 9 flexible · 10 who leads instead, which is nobody here (KIP-951) · 11 an error that is
-for transactions only (KIP-890)
+for transactions only · 12 a batch of a transaction makes its partition a part of it (both KIP-890) · 13 topics by their
+ids (KIP-516)
 
 Versions 0 to 2 are told of but not served, as Kafka does since 4.0: librdkafka does not compress for a broker that does
 not tell of them (KAFKA-18659).
 
-One broker is its own only replica: acks 1 and -1 both wait until the batch is as safe as the flush mode promises.
+One broker is its own only replica: acks 1 and -1 both wait until the batch is as safe as the flush mode promises, and
+who wants all acknowledgements waits no longer than the request says.
 """
 
+import asyncio
 import struct
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
-from kohort.broker.leading import leader_epoch, led_log
+from kohort.broker.leading import UnknownTopicId, leader_epoch, led_log
 from kohort.broker.topics import INTERNAL_TOPICS
 from kohort.errors import (
     ClientError,
     CorruptMessage,
     ErrorCode,
     InvalidRecord,
-    InvalidTimestamp,
     RecordListTooLarge,
     RecordTooLarge,
     StorageFailed,
@@ -30,6 +33,8 @@ from kohort.errors import (
 from kohort.log.names import TopicPartition
 from kohort.records.batch import NO_TIMESTAMP, TRANSACTIONAL
 from kohort.records.compression import Codec
+from kohort.transaction.records import TransactionalId
+from kohort.transaction.requests import AddPartitionsToTxnRequest
 
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
@@ -37,8 +42,11 @@ if TYPE_CHECKING:
     from kohort.log.partition import Log
 
 _ADMIN_CLIENT = "__admin_client"
-_ACKS = (-1, 0, 1)
+_ALL_ACKS = -1
+_ACKS = (_ALL_ACKS, 0, 1)
 _ZSTD_FROM = 7
+_JOINS_FROM = 12
+_IDS_FROM = 13
 _STORAGE_ERROR_FROM = 4
 _NO_OFFSET = -1
 
@@ -46,6 +54,8 @@ _MAGIC_AT = 16
 _ATTRIBUTES = struct.Struct(">h")
 _ATTRIBUTES_AT = 21
 _CODEC_MASK = 0x07
+_PRODUCER = struct.Struct(">qh")
+_PRODUCER_AT = 43
 
 
 class RequiredAcks(ClientError):
@@ -66,14 +76,13 @@ class UnsupportedCompression(ClientError):
     code = ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
-class NoTransactionalId(ClientError):
-    """A batch of a transaction from a producer that does not say of which."""
-
-    code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-
-
 _KNOWN_REFUSALS = (CorruptMessage, RecordTooLarge, RecordListTooLarge)
-_INVALID = (InvalidRecord, InvalidTimestamp)
+_TRY_AGAIN = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+"""Errors of coordinators, which mean nothing to who produces."""
 
 
 class _Appending:
@@ -84,26 +93,74 @@ class _Appending:
         self._call = call
         self._topics: list[dict[str, Any]] = []
         self._written: list[tuple[dict[str, Any], Log, int]] = []
-        self._waiting = 0
+        self._unsafe: dict[int, dict[str, Any]] = {}
+        """What is to be told of appends that nobody knows yet to be safe."""
+        self._timeout: asyncio.TimerHandle | None = None
         self._failed: ErrorCode | None = None
 
     def run(self) -> None:
         request = self._call.request
-        is_nameless = request.transactional_id is None and any(
-            _attributes(data.records) & TRANSACTIONAL for topic in request.topic_data for data in topic.partition_data
+        transactional = {
+            TopicPartition(name, data.index): data.records
+            for name, _, partitions in self._named_topics()
+            for data in partitions
+            if name is not None and _attributes(data.records) & TRANSACTIONAL
+        }
+        if transactional and request.transactional_id is None:
+            self._append_all(dict.fromkeys(self._partitions(), ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        elif transactional and self._call.version >= _JOINS_FROM:
+            self._join_transaction(request.transactional_id, transactional)
+        else:
+            self._append_all({})
+
+    def _named_topics(self) -> Iterator[tuple[str | None, dict[str, Any], Sequence[Any]]]:
+        """Each topic: its name, if there is one with its id, what it is called in the request, and its partitions."""
+        for topic in self._call.request.topic_data:
+            if self._call.version < _IDS_FROM:
+                yield topic.name, {"name": topic.name}, topic.partition_data
+            else:
+                name = self._broker.topics.name_of(topic.topic_id)
+                yield name, {"topic_id": topic.topic_id}, topic.partition_data
+
+    def _partitions(self) -> Iterator[TopicPartition]:
+        for name, _, partitions in self._named_topics():
+            if name is not None:
+                yield from (TopicPartition(name, data.index) for data in partitions)
+
+    def _join_transaction(self, transactional_id: str, records: Mapping[TopicPartition, bytes]) -> None:
+        """The coordinator hears of the partitions before anything is written to them (KIP-890)."""
+        known = tuple(partition for partition in records if self._broker.topics.log(*partition) is not None)
+        producers = {producer for partition in known if (producer := _producer(records[partition])) is not None}
+        if len(producers) != 1:
+            self._append_all(dict.fromkeys(known, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+            return
+        ((producer_id, producer_epoch),) = producers
+
+        def joined(error: ErrorCode) -> None:
+            refused = () if error is ErrorCode.NONE else known
+            self._append_all(dict.fromkeys(refused, ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error))
+
+        self._broker.transactions.handle_add_partitions_to_txn(
+            AddPartitionsToTxnRequest(TransactionalId(transactional_id), producer_id, producer_epoch, known), joined
         )
-        for topic in request.topic_data:
-            answers = [self._append(topic.name, data, is_nameless=is_nameless) for data in topic.partition_data]
-            self._topics.append({"name": topic.name, "partition_responses": answers})
-        self._waiting = len(self._written)
-        for answer, log, next_offset in self._written:
-            self._broker.durable.then(log, next_offset, partial(self._settle, answer))
+
+    def _append_all(self, refused: Mapping[TopicPartition, ErrorCode]) -> None:
+        """Append what is not refused already, and answer when it is safe."""
+        request = self._call.request
+        for name, called, partitions in self._named_topics():
+            answers = [self._append(name, data, refused) for data in partitions]
+            self._topics.append({**called, "partition_responses": answers})
         if request.acks == 0:
             self._say_nothing()
         elif not self._written:
             self._answer()
+        self._unsafe = {number: answer for number, (answer, _, _) in enumerate(self._written)}
+        for number, (_, log, next_offset) in enumerate(self._written):
+            self._broker.durable.then(log, next_offset, partial(self._settle, number))
+        if self._unsafe and request.acks == _ALL_ACKS:
+            self._timeout = self._broker.loop.call_later(max(0, request.timeout) / 1000, self._give_up)
 
-    def _append(self, topic: str, data: Any, *, is_nameless: bool) -> dict[str, Any]:
+    def _append(self, name: str | None, data: Any, refused: Mapping[TopicPartition, ErrorCode]) -> dict[str, Any]:
         answer = {
             "index": data.index,
             "error_code": ErrorCode.NONE,
@@ -115,15 +172,23 @@ class _Appending:
         }
         log = None
         try:
-            if is_nameless:
-                raise NoTransactionalId("a transactional batch without a transactional id")
-            log = led_log(self._broker.topics, TopicPartition(topic, data.index))
-            self._check(topic, data.records)
+            if name is None:
+                raise UnknownTopicId("there is no topic with this id")
+            partition = TopicPartition(name, data.index)
+            if partition in refused:
+                self._refuse(answer, refused[partition])
+                return answer
+            log = led_log(self._broker.topics, partition)
+            self._check(name, data.records)
             appended = log.append(data.records or b"", leader_epoch=leader_epoch(log))
         except (ClientError, StorageFailed) as refusal:
             self._refuse(answer, refusal.code)
-            if isinstance(refusal, _INVALID):
+            if isinstance(refusal, InvalidRecord):
                 answer["error_message"] = str(refusal)
+                answer["record_errors"] = [
+                    {"batch_index": error.batch_index, "batch_index_error_message": error.message}
+                    for error in refusal.record_errors
+                ]
             if log is not None and isinstance(refusal, ClientError) and not isinstance(refusal, _KNOWN_REFUSALS):
                 answer["log_start_offset"] = log.log_start_offset
             return answer
@@ -146,17 +211,28 @@ class _Appending:
             error = ErrorCode.NOT_LEADER_OR_FOLLOWER
         answer["error_code"] = self._failed = error
 
-    def _settle(self, answer: dict[str, Any], error: ErrorCode) -> None:
-        """An append is safe, or will never be."""
+    def _settle(self, number: int, error: ErrorCode) -> None:
+        """An append is safe, or will never be. If that comes too late it has been told otherwise already."""
+        answer = self._unsafe.pop(number, None)
+        if answer is None:
+            return
         if error is not ErrorCode.NONE:
             self._refuse(answer, error)
             answer["base_offset"] = answer["log_start_offset"] = _NO_OFFSET
             answer["log_append_time"] = NO_TIMESTAMP
-        self._waiting -= 1
-        if self._waiting == 0 and self._call.request.acks != 0:
+        if not self._unsafe and self._call.request.acks != 0:
             self._answer()
 
+    def _give_up(self) -> None:
+        """Longer than the producer wants to wait. What was written stays, and may become safe all the same."""
+        for answer in self._unsafe.values():
+            self._refuse(answer, ErrorCode.REQUEST_TIMED_OUT)
+        self._unsafe.clear()
+        self._answer()
+
     def _answer(self) -> None:
+        if self._timeout is not None:
+            self._timeout.cancel()
         self._call.answer({"responses": self._topics})
 
     def _say_nothing(self) -> None:
@@ -167,6 +243,14 @@ class _Appending:
             self._call.hang_up(f"Produce with acks 0 failed: {self._failed.name}")
 
 
+def _producer(records: bytes) -> tuple[int, int] | None:
+    """Whose batch it is: id and epoch."""
+    if len(records) < _PRODUCER_AT + _PRODUCER.size:
+        return None
+    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+    return producer_id, epoch
+
+
 def _attributes(records: bytes | None) -> int:
     """What the first batch says of itself; 0 if there is none of format 2."""
     if records is None or len(records) < _ATTRIBUTES_AT + _ATTRIBUTES.size or records[_MAGIC_AT] != 2:
@@ -175,6 +259,6 @@ def _attributes(records: bytes | None) -> int:
     return attributes
 
 
-@api(0, 3, 11, told_from=0)
+@api(0, 3, 13, told_from=0)
 def produce(broker: "Broker", call: "Call") -> None:
     _Appending(broker, call).run()

@@ -1,6 +1,7 @@
 """TxnOffsetCommit (28): offsets that count when the transaction commits (KIP-98).
 
-1 throttle time · 2 leader epochs (KIP-320) · 3 flexible, member and generation (KIP-447)
+1 throttle time · 2 leader epochs (KIP-320) · 3 flexible, member and generation (KIP-447) · 4 an error that is not
+given here (KIP-890)
 """
 
 from collections.abc import Mapping
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 _OLD_ERRORS_BELOW = 2
 
 
-@api(28, 0, 3)
+@api(28, 0, 4)
 def txn_offset_commit(broker: "Broker", call: "Call") -> None:
     request = call.request
     offsets, unknown = committed_values(broker, request)
