@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-kafka oracle check behaviours soak docs demo bench clean
+.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours soak docs demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -17,10 +17,28 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 test: install check behaviours ## lint, types, layers, documents and every test
-	$(BIN)/pytest -n 2
+	$(BIN)/pytest -n 2 --dist loadgroup
+
+# pyspark 4.0 is the oldest that is supported; what is in .venv is the newest.
+OLDEST_SPARK := 4.0.0
+SPARK_VENV   := .venv-spark-$(OLDEST_SPARK)
+
+$(SPARK_VENV)/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(SPARK_VENV)
+	grep -v '^pyspark==\|^py4j==' constraints.txt > $(SPARK_VENV)/constraints.txt
+	PIP_CONSTRAINT=$(SPARK_VENV)/constraints.txt $(SPARK_VENV)/bin/pip install --quiet --disable-pip-version-check \
+		--editable '.[spark,dev]' pyspark==$(OLDEST_SPARK)
+	touch $@
+
+test-spark: install $(SPARK_VENV)/installed ## the Spark tests with the oldest pyspark, and on a cluster of two workers
+	$(SPARK_VENV)/bin/pytest tests/spark
+	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest tests/spark
 
 test-kafka: install ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
+
+test-clients: install ## real clients in Java, Go and JavaScript (needs Java, Maven, Go, Node)
+	$(BIN)/pytest -n 2 -rs tests_clients
 
 oracle: install    ## the same requests to Apache Kafka 2.6.3 and to kohort, compared (needs Java and Maven)
 	$(BIN)/python -m oracle
@@ -45,8 +63,12 @@ soak: install      ## the coordinator against its model for SECONDS (600), with 
 demo: install      ## a log made, dumped and replayed before your eyes
 	$(BIN)/kohort demo
 
-bench: install     ## speed and memory, as ratios in one run
+bench: install     ## speed and memory, as ratios in one run (beside Kafka and kfake: needs Java, Maven and Go)
 	$(BIN)/python -m bench
 
+load: install      ## 2,000 connections and 1,000 groups that heartbeat for a minute (needs Go)
+	$(BIN)/python -m bench --load
+
 clean:             ## forget the environment and caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf tests_clients/.build
+	rm -rf $(VENV) .venv-spark-* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

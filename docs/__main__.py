@@ -7,12 +7,17 @@ import argparse
 import sys
 from pathlib import Path
 
+from docs import clients
 from docs.behaviours import ROOT, coverage, faithfulness
 from docs.states import draw
 
 
 def documents() -> dict[Path, str]:
-    return {ROOT / "docs" / "faithfulness.md": faithfulness(coverage()), ROOT / "docs" / "states.svg": draw()}
+    return {
+        ROOT / "docs" / "faithfulness.md": faithfulness(coverage()),
+        ROOT / "docs" / "states.svg": draw(),
+        ROOT / "docs" / "clients.md": clients.page(),
+    }
 
 
 def is_stale(path: Path, text: str) -> bool:
