@@ -1,21 +1,24 @@
 """`make bench`: every figure of this project's ground, measured in one run and told as ratios.
 
-python -m bench [--quick] [--coordinator] [--json FILE]
+python -m bench [--quick] [--coordinator | --broker | --spark | --load] [--json FILE]
 """
 
 import argparse
 import json
 import os
+import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import kafka
+from bench import broker, heartbeats, kafka, spark
+from bench.beside import FULL, QUICK
 from bench.logs import write_log
-from kohort.cli.output import table
+from bench.rows import all_hold, bounded, show
 
 COMMITS = 3_000_000
 PARTITIONS = 1
@@ -40,7 +43,7 @@ def loading(work: Path) -> list[dict[str, Any]]:
     scalar = worker("scalar", log)
     rows = [
         {"what": "columns + replay", "figure": f"{rate(ours) / 1e6:.1f} M records/s"},
-        _ratio("... against the scalar codec", rate(ours) / rate(scalar), 10),
+        bounded("... against the scalar codec", rate(ours) / rate(scalar), 10),
     ]
     if not kafka.available():
         return [*rows, {"what": "... against Apache Kafka", "figure": "not measured: no Java or Maven here"}]
@@ -49,9 +52,9 @@ def loading(work: Path) -> list[dict[str, Any]]:
     return [
         *rows,
         {"what": f"Kafka {kafka.VERSION}'s own loader", "figure": f"{records / theirs / 1e6:.2f} M records/s"},
-        _ratio("... ours against it", rate(ours) / (records / theirs), 5),
+        bounded("... ours against it", rate(ours) / (records / theirs), 5),
         {"what": "kafka-dump-log --offsets-decoder, to a file", "figure": f"{dump_rate / 1e6:.3f} M records/s"},
-        _ratio("... ours against it", rate(ours) / dump_rate, 50),
+        bounded("... ours against it", rate(ours) / dump_rate, 50),
     ]
 
 
@@ -67,7 +70,7 @@ def recovering(work: Path) -> list[dict[str, Any]]:
     mib = segment.stat().st_size / (1 << 20)
     return [
         {"what": f"recovery scan of {mib:.0f} MiB", "figure": f"{scan['seconds'] * 1000:.0f} ms"},
-        _ratio("... against one read and one CRC-32C", scan["seconds"] / floor["seconds"], 3, at_most=True),
+        bounded("... against one read and one CRC-32C", scan["seconds"] / floor["seconds"], 3, at_most=True),
     ]
 
 
@@ -81,7 +84,7 @@ def memory(work: Path) -> list[dict[str, Any]]:
     if status:
         raise RuntimeError(f"kohort state ended with status {status}")
     what = f"memory of `kohort state` on a log of {size:.2f} GiB, MiB"
-    return [_ratio(what, usage.ru_maxrss / 1024, 600, at_most=True)]
+    return [bounded(what, usage.ru_maxrss / 1024, 600, at_most=True)]
 
 
 def growing(work: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
@@ -94,7 +97,7 @@ def growing(work: Path, sizes: tuple[int, ...]) -> list[dict[str, Any]]:
         first = first or per_record
         figure = f"{run['seconds']:.2f} s, {per_record * 1e9:.0f} ns a record, {run['max_rss_mib']:.0f} MiB"
         rows.append({"what": f"{records / 1e6:.0f} M records", "figure": figure})
-        rows.append(_ratio("... time per record against the smallest", per_record / first, 1.5, at_most=True))
+        rows.append(bounded("... time per record against the smallest", per_record / first, 1.5, at_most=True))
         shutil.rmtree(log)
     return rows
 
@@ -116,7 +119,7 @@ def coordinating() -> list[dict[str, Any]]:
         {"what": "a commit of 10 partitions", "figure": f"{commits:.0f} µs"},
         {"what": "a heartbeat", "figure": f"{heartbeats:.1f} µs"},
         {"what": "a full rebalance, per member", "figure": each},
-        _ratio("... per member, of 1,000 against 10", rebalances[1000] / rebalances[10], 2, at_most=True),
+        bounded("... per member, of 1,000 against 10", rebalances[1000] / rebalances[10], 2, at_most=True),
         {
             "what": "100,000 groups of one member loaded",
             "figure": f"{groups['seconds']:.1f} s, {groups['bytes'] / 100_000:.0f} bytes a group",
@@ -130,48 +133,45 @@ def coordinating() -> list[dict[str, Any]]:
         expired = run(which)
         rows += [
             {"what": f"a million offsets expired, {what}", "figure": f"{expired['seconds']:.1f} s"},
-            _ratio("... longest time that others wait, ms", expired["longest_ms"], 50, at_most=True),
+            bounded("... longest time that others wait, ms", expired["longest_ms"], 50, at_most=True),
         ]
     return rows
 
 
-def _ratio(what: str, ratio: float, bound: float, *, at_most: bool = False) -> dict[str, Any]:
-    holds = ratio <= bound if at_most else ratio >= bound
-    relation = "≤" if at_most else "≥"
-    return {
-        "what": what,
-        "figure": f"{ratio:.1f}",
-        "ratio": ratio,
-        "must": f"{relation} {bound:g}",
-        "holds": holds,
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="up to 10 million records instead of 100 million")
-    parser.add_argument("--coordinator", action="store_true", help="the coordinator only")
+    parser.add_argument("--quick", action="store_true", help="a look: shorter, smaller, and the broker without Kafka")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--coordinator", action="store_true", help="the coordinator only")
+    only.add_argument("--broker", action="store_true", help="the broker only, beside Kafka and kfake")
+    only.add_argument("--spark", action="store_true", help="the pipeline on Spark only")
+    only.add_argument("--load", action="store_true", help="2,000 connections for a minute, and nothing else")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
+    is_all = not (args.coordinator or args.broker or args.spark or args.load)
     rows: list[dict[str, Any]] = []
-    rows += coordinating()
-    if not args.coordinator:
-        with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
-            work = Path(temporary)
+    with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
+        work = Path(temporary)
+        if is_all or args.coordinator:
+            rows += coordinating()
+        if is_all:
             rows += loading(work)
             rows += recovering(work)
             rows += memory(work)
             rows += growing(work, (1_000_000, 10_000_000) if args.quick else (1_000_000, 10_000_000, 100_000_000))
-    verdict = {True: "yes", False: "NO", None: ""}
-    for line in table(
-        ["MEASURED", "FIGURE", "MUST BE", "HOLDS"],
-        [[row["what"], row["figure"], row.get("must", ""), verdict[row.get("holds")]] for row in rows],
-    ):
-        print(line)
+        if is_all or args.broker:
+            rows += broker.measure(work / "broker", QUICK if args.quick else FULL)
+        if is_all or args.spark:
+            rows += spark.measure(work / "spark", args.quick)
+        if args.load:
+            rows += heartbeats.measure(work / "load", 10 if args.quick else heartbeats.SECONDS)
+    machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"
+    print(f"{datetime.now(UTC):%Y-%m-%d}, {machine}")
+    show(rows)
     print(json.dumps(rows))
     if args.json:
         args.json.write_text(json.dumps(rows, indent=1))
-    sys.exit(any(row.get("holds") is False for row in rows))
+    sys.exit(not all_hold(rows))
 
 
 if __name__ == "__main__":

@@ -28,15 +28,15 @@ def available() -> bool:
     return bool(shutil.which("java") and shutil.which("mvn"))
 
 
-def jars() -> Path:
-    home = CACHE / f"kafka-{VERSION}"
+def jars(version: str = VERSION) -> Path:
+    home = CACHE / f"kafka-{version}"
     libs = home / "libs"
     if not any(libs.glob("kafka_2.13-*.jar")):
         home.mkdir(parents=True, exist_ok=True)
-        wanted = (("org.apache.kafka", "kafka_2.13", VERSION), ("org.slf4j", "slf4j-simple", "1.7.36"))
+        wanted = (("org.apache.kafka", "kafka_2.13", version), ("org.slf4j", "slf4j-simple", "1.7.36"))
         dependencies = "".join(
-            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{version}</version></dependency>"
-            for group, name, version in wanted
+            f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId><version>{number}</version></dependency>"
+            for group, name, number in wanted
         )
         (home / "pom.xml").write_text(
             "<project><modelVersion>4.0.0</modelVersion><groupId>lab</groupId><artifactId>lab</artifactId>"
