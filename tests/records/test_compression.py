@@ -2,6 +2,9 @@
 
 import contextlib
 import gzip
+import subprocess
+import sys
+from pathlib import Path
 
 import cramjam
 import pytest
@@ -10,6 +13,7 @@ from hypothesis import strategies as st
 
 from kohort.errors import CorruptLog
 from kohort.records.compression import Codec, compress, decompress
+from tests.records.peak_memory import PEAK_MIB
 
 codecs = pytest.mark.parametrize("codec", Codec)
 
@@ -48,8 +52,42 @@ def test_junk_is_corrupt_and_nothing_worse(codec: Codec, junk: bytes, kept: int)
         decompress(codec, data)
 
 
+def zstd_frame(window_log: int, content: bytes) -> bytes:
+    """One stored block, behind a header that asks for a window and does not tell how much there is."""
+    block = (1 | len(content) << 3).to_bytes(3, "little")
+    return b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([window_log - 10 << 3]) + block + content
+
+
 def test_zstd_is_refused_by_the_memory_that_it_asks_for() -> None:
-    """A frame may ask for a window far larger than its content; this one asks for 128 MiB and holds nothing."""
-    greedy = b"\x28\xb5\x2f\xfd" + b"\x00" + bytes([17 << 3]) + b"\x01\x00\x00" + bytes(200)
+    """A frame may ask for a window far larger than its content; this one asks for 256 MiB."""
+    with pytest.raises(CorruptLog, match="zstd window"):
+        decompress(Codec.ZSTD, zstd_frame(28, bytes(200)))
+
+
+def test_zstd_is_refused_by_the_size_that_it_tells() -> None:
+    """A single segment of 1 MiB, in few bytes."""
+    told = b"\x28\xb5\x2f\xfd" + b"\xa0" + (1 << 20).to_bytes(4, "little") + b"\x01\x00\x00"
     with pytest.raises(CorruptLog, match="decompresses to more than"):
-        decompress(Codec.ZSTD, greedy)
+        decompress(Codec.ZSTD, told)
+
+
+@pytest.mark.parametrize("window_log", [21, 23, 27])
+def test_few_bytes_in_a_large_zstd_window_are_read(window_log: int) -> None:
+    """As Java's producers send them: 2 MiB by default, 8 MiB and 128 MiB at high levels."""
+    assert decompress(Codec.ZSTD, zstd_frame(window_log, b"some offsets")) == b"some offsets"
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc")
+def test_a_large_zstd_window_costs_what_is_in_it() -> None:
+    script = f"""{PEAK_MIB}
+import sys
+from kohort.records.compression import Codec, decompress
+before = peak_mib()
+frame = bytes.fromhex(sys.argv[1])
+for _ in range(1000):
+    decompress(Codec.ZSTD, frame)
+print(peak_mib() - before)
+"""
+    frame = zstd_frame(27, b"some offsets").hex()
+    done = subprocess.run([sys.executable, "-c", script, frame], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 8

@@ -9,6 +9,7 @@ Compressed batches are decompressed and batches of formats 0 and 1 are rewritten
 the window's own bytes; from there on every batch is alike.
 """
 
+import copy
 import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -62,6 +63,7 @@ class Columns:
     value_starts: Longs
     value_sizes: Ints
     batches: Ints
+    record_sizes: Ints
     keys: KeyTable
 
     def __len__(self) -> int:
@@ -77,10 +79,20 @@ class Columns:
     def until(self, timestamp: int) -> tuple["Columns", bool]:
         """The columns before the first batch whose time is later than `timestamp`, and whether there was one."""
         later = np.flatnonzero(self.heads[:, kernels.MAX_TIMESTAMP] > timestamp)
-        if not len(later):
-            return self, False
-        end = int(np.searchsorted(self.batches, later[0]))
-        return self._rows(slice(0, end)), True
+        return (self._first_batches(int(later[0])), True) if len(later) else (self, False)
+
+    def before(self, position: int) -> "Columns":
+        """The batches that begin before a byte of the window, and their records."""
+        count = int(np.searchsorted(self.heads[:, kernels.POSITION], position))
+        return self if count == len(self.heads) else self._first_batches(count)
+
+    def _first_batches(self, count: int) -> "Columns":
+        kept = self._rows(slice(0, int(np.searchsorted(self.batches, count))))
+        return replace(kept, heads=self.heads[:count])
+
+    def chosen(self, rows: NDArray[np.bool_]) -> "Columns":
+        """Some of the records; the batches are all there."""
+        return self._rows(rows)
 
     def _rows(self, chosen: slice | NDArray[np.bool_]) -> "Columns":
         return Columns(
@@ -92,8 +104,16 @@ class Columns:
             self.value_starts[chosen],
             self.value_sizes[chosen],
             self.batches[chosen],
+            self.record_sizes[chosen],
             self.keys,
         )
+
+    def of_kind(self, kind: int) -> NDArray[np.bool_]:
+        """Which records have a key of some kind; control records have none."""
+        has_key = self.key_ids != kernels.NO_KEY
+        found: NDArray[np.bool_] = has_key.copy()
+        found[has_key] = self.keys.kinds[self.key_ids[has_key]] == kind
+        return found
 
     def value(self, row: int) -> bytes | None:
         size = int(self.value_sizes[row])
@@ -134,6 +154,14 @@ class OffsetValues:
     def usable(self) -> NDArray[np.bool_]:
         """What needs no second look: plain values and tombstones."""
         return self.plain | self.tombstones
+
+    def chosen(self, rows: NDArray[np.bool_]) -> "OffsetValues":
+        """Some of these values."""
+        kept = copy.copy(self)
+        for name, values in vars(self).items():
+            if name != "data":
+                setattr(kept, name, values[rows])
+        return kept
 
     def decoded(self, chosen: NDArray[np.bool_]) -> Iterator[OffsetCommitValue]:
         """The chosen values, all of them plain, as the scalar codec gives them."""
@@ -181,6 +209,23 @@ class Window:
     lost: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """The batches of a window, unopened: those with a sound frame, where the damaged ones begin, and how it ended."""
+
+    heads: Longs
+    damaged: list[int]
+    consumed: int
+    lost: bool
+
+
+def scan(data: Bytes, *, final: bool = True, buffers: Buffers | None = None) -> Frames:
+    """What `decode` would walk over, batch by batch, without a look at any record; damage is passed over."""
+    decoder = _Decoder(data, KeyTable(), final, buffers or Buffers())
+    heads, consumed, lost = decoder.frames()
+    return Frames(heads, [damage.position for damage in decoder.damage], consumed, lost)
+
+
 def decode(
     data: Bytes,
     keys: KeyTable,
@@ -217,7 +262,7 @@ class _Decoder:
         self._buffers = buffers
 
     def run(self) -> Window:
-        heads, consumed, lost = self._scan()
+        heads, consumed, lost = self.frames()
         heads, bodies, data, left = self._lay_out(heads)
         if left is not None:
             # The rest is for another call, which will find its damage again.
@@ -225,7 +270,7 @@ class _Decoder:
             consumed, lost = left, False
         return Window(self._parse(data, heads, bodies), consumed, lost)
 
-    def _scan(self) -> tuple[Longs, int, bool]:
+    def frames(self) -> tuple[Longs, int, bool]:
         """The batches with a sound frame, the position behind them, and whether the walk had to end there."""
         found = []
         position, end = 0, len(self._data)
@@ -325,6 +370,7 @@ class _Decoder:
             value_starts=take("value_starts", rows, np.int64),
             value_sizes=take("value_sizes", rows, np.int32),
             batches=take("batches", rows, np.int32),
+            record_sizes=take("record_sizes", rows, np.int32),
             keys=self._keys,
         )
         malformed = []

@@ -268,6 +268,7 @@ def rehash(hashes: Slots, size: int, slots: Slots) -> None:
         _LONGS,
         _INTS,
         _INTS,
+        _INTS,
     ),
     cache=CACHE,
     nogil=True,
@@ -291,6 +292,7 @@ def decode_records(
     value_starts: Longs,
     value_sizes: Ints,
     batches: Ints,
+    record_sizes: Ints,
 ) -> Any:
     """Parse the records of the batches from `first_batch` on into rows; returns the next batch, the table's size, why.
 
@@ -307,6 +309,7 @@ def decode_records(
         append_time = attributes & LOG_APPEND_TIME != 0
         row = np.uint64(first_rows[b])
         for n in range(count):
+            record_start = position
             length, position = _varint(data, position, end)
             if position < 0 or length < 0 or length > end - position:
                 return b, size, DAMAGED
@@ -370,6 +373,7 @@ def decode_records(
             if position != record_end:
                 return b, size, DAMAGED
             batches[row] = b
+            record_sizes[row] = record_end - record_start
             row += np.uint64(1)
         if position != end:
             return b, size, DAMAGED

@@ -46,6 +46,15 @@ class KeyTable:
     def raw(self, key: int) -> bytes:
         return self._arena[self._starts[key] : self._starts[key + 1]].tobytes()
 
+    def packed(self, keys: Longs) -> tuple[Longs, Bytes]:
+        """The bytes of some keys one behind the other, and the bounds between them."""
+        sizes = self._starts[keys + 1] - self._starts[keys]
+        bounds = np.zeros(len(keys) + 1, np.int64)
+        np.cumsum(sizes, out=bounds[1:])
+        data = np.empty(int(bounds[-1]), np.uint8)
+        kernels.gather(self._arena, self._starts[keys], sizes, data, bounds[:-1])
+        return bounds, data
+
     def is_plain_offset(self, keys: Longs) -> NDArray[np.bool_]:
         """Which keys `plain_offsets` can read: offset keys of the current type in plain ASCII, which most are."""
         plain: NDArray[np.bool_] = self._shapes[keys] == kernels.CLEAN_OFFSET
@@ -182,6 +191,7 @@ class KeyTable:
                 columns.value_starts,
                 columns.value_sizes,
                 columns.batches,
+                columns.record_sizes,
             )
             if status != kernels.TABLE_FULL:
                 return int(batch)

@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kohort.records import fold_kernels, kernels
-from kohort.records.batch import CONTROL
-from kohort.records.columns import Columns, OffsetValues
+from kohort.records.batch import CONTROL, NO_TIMESTAMP
+from kohort.records.columns import Columns
 from kohort.records.control import ControlType
 from kohort.records.kernels import Ints, Longs
 from kohort.records.key_table import OFFSET_KIND, KeyTable
-from kohort.records.machine import Bytes
+from kohort.records.values import Values, extended
 
-_NOWHERE = -1
+NOWHERE = -1
 
 Rows = NDArray[np.int64]
 
@@ -49,10 +49,11 @@ class Rule(StrEnum):
 
 @dataclass(slots=True)
 class Put:
-    """A transactional commit that waits for its marker."""
+    """A transactional commit that waits for its marker, and the time of its record."""
 
     position: int
     value: bytes
+    timestamp: int = NO_TIMESTAMP
 
 
 @dataclass(slots=True)
@@ -62,65 +63,6 @@ class Producer:
     touched: set[int] = field(default_factory=set)
     marker: tuple[ControlType, int] | None = None
     open: dict[int, Put] = field(default_factory=dict)
-
-
-class Values:
-    """Bytes per key, the latest kept; the room of replaced ones is won back when it is more than half."""
-
-    def __init__(self) -> None:
-        self._starts: Longs = np.zeros(0, np.int64)
-        self._sizes: Longs = np.zeros(0, np.int64)
-        self._arena: Bytes = np.empty(1 << 16, np.uint8)
-        self._used = 0
-        self._live = 0
-
-    def offset_values(self, keys: Longs) -> OffsetValues:
-        """The values of some keys as offset commits, read in bulk as far as they are plain ones."""
-        return OffsetValues(self._arena, self._starts[keys], self._sizes[keys].astype(np.int32))
-
-    def of(self, keys: Longs) -> list[bytes]:
-        """The values of some keys."""
-        arena = self._arena[: self._used].tobytes()
-        starts, sizes = self._starts[keys].tolist(), self._sizes[keys].tolist()
-        return [arena[start : start + size] for start, size in zip(starts, sizes, strict=True)]
-
-    def drop(self, keys: Longs) -> None:
-        self._live -= int(self._sizes[keys].sum())
-        self._sizes[keys] = 0
-
-    def resize(self, keys: int) -> None:
-        self._starts = _extended(self._starts, keys, 0)
-        self._sizes = _extended(self._sizes, keys, 0)
-
-    def put(self, keys: Longs, data: Bytes, starts: Longs, sizes: Longs) -> None:
-        """Keep these pieces of `data` under `keys`, each of which is named once."""
-        self._reserve(int(sizes.sum()))
-        places = np.zeros(len(sizes), np.int64)
-        np.cumsum(sizes[:-1], out=places[1:])
-        places += self._used
-        kernels.gather(data, starts, sizes, self._arena, places)
-        self._live += int(sizes.sum()) - int(self._sizes[keys].sum())
-        self._used += int(sizes.sum())
-        self._starts[keys] = places
-        self._sizes[keys] = sizes
-
-    def put_all(self, values: dict[int, bytes]) -> None:
-        if values:
-            sizes = np.array([len(value) for value in values.values()], np.int64)
-            starts = np.cumsum(sizes) - sizes
-            data = np.frombuffer(b"".join(values.values()), np.uint8)
-            self.put(np.array(list(values), np.int64), data, starts, sizes)
-
-    def put_from(self, keys: Longs, other: "Values", other_keys: Longs) -> None:
-        self.put(keys, other._arena, other._starts[other_keys], other._sizes[other_keys])
-
-    def _reserve(self, wanted: int) -> None:
-        if self._used + wanted <= len(self._arena):
-            return
-        packed = np.cumsum(self._sizes) - self._sizes
-        arena = np.empty(max(1 << 16, 2 * (self._live + wanted)), np.uint8)
-        kernels.gather(self._arena, self._starts, self._sizes, arena, packed)
-        self._arena, self._starts, self._used = arena, packed, self._live
 
 
 class Piece:
@@ -143,7 +85,7 @@ class Piece:
         if columns.keys is not self.keys:
             raise ValueError("these columns were decoded with another key table")
         canonical, kinds = self.keys.canonical, self.keys.kinds
-        self._resize()
+        self.resize()
         touched = np.empty(min(len(columns), self.keys.size), np.int32)
         transactional_rows = np.empty(len(columns), np.int64)
         count, unreadable, transactional = fold_kernels.fold_rows(
@@ -178,14 +120,14 @@ class Piece:
             raise ValueError(f"a {self.rule} piece cannot take in a {right.rule} one")
         ids = self.keys.intern_table(right.keys)[: len(right.best)]
         ids = self.keys.canonical[ids].astype(np.int64)
-        self._resize()
+        self.resize()
         self.records += right.records
         self.unreadable_keys += right.unreadable_keys
-        mentioned = right.mentioned != _NOWHERE
+        mentioned = right.mentioned != NOWHERE
         self.mentioned[ids[mentioned]] = right.mentioned[mentioned]
-        removed = right.removed > _NOWHERE
+        removed = right.removed > NOWHERE
         self._remove(ids[removed], right.removed[removed])
-        standing = np.flatnonzero(right.best > _NOWHERE)
+        standing = np.flatnonzero(right.best > NOWHERE)
         self.best[ids[standing]] = right.best[standing]
         self.values.put_from(ids[standing], right.values, standing)
         self._merge_producers(
@@ -200,17 +142,18 @@ class Piece:
         )
         return self
 
-    def _resize(self) -> None:
+    def resize(self) -> None:
+        """Make room for all keys of the table."""
         size = self.keys.size
-        self.best = _extended(self.best, size, _NOWHERE)
-        self.removed = _extended(self.removed, size, _NOWHERE)
-        self.mentioned = _extended(self.mentioned, size, _NOWHERE)
-        self._last_rows = _extended(self._last_rows, size, fold_kernels.UNTOUCHED)
+        self.best = extended(self.best, size, NOWHERE)
+        self.removed = extended(self.removed, size, NOWHERE)
+        self.mentioned = extended(self.mentioned, size, NOWHERE)
+        self._last_rows = extended(self._last_rows, size, fold_kernels.UNTOUCHED)
         self.values.resize(size)
 
     def _remove(self, keys: Longs, positions: Longs) -> None:
         self.removed[keys] = positions
-        self.best[keys] = _NOWHERE
+        self.best[keys] = NOWHERE
         self.values.drop(keys)
 
     def _keep_values(self, columns: Columns, keys: Longs, rows: Rows) -> None:
@@ -233,7 +176,7 @@ class Piece:
             key, value = int(canonical[columns.key_ids[row]]), columns.value(row)
             producer = mine.setdefault(pid, Producer())
             if value is not None:
-                producer.open[key] = Put(int(columns.offsets[row]), value)
+                producer.open[key] = Put(int(columns.offsets[row]), value, int(columns.timestamps[row]))
             elif self.rule is Rule.KAFKA_2_6:
                 producer.open.pop(key, None)
         self._accept(columns, canonical, *events.committed(self.rule))
@@ -283,7 +226,7 @@ class Piece:
 
     def standing(self) -> Longs:
         """The keys that have a value at the end of this piece."""
-        return np.flatnonzero(self.best > _NOWHERE)
+        return np.flatnonzero(self.best > NOWHERE)
 
     def positions_and_values(self, keys: Longs) -> Iterator[tuple[int, int, bytes]]:
         """Key, position and value of keys that stand."""
@@ -291,7 +234,7 @@ class Piece:
 
     def gone(self) -> list[int]:
         """The keys whose last record is a tombstone."""
-        return np.flatnonzero((self.best == _NOWHERE) & (self.removed > _NOWHERE)).tolist()
+        return np.flatnonzero((self.best == NOWHERE) & (self.removed > NOWHERE)).tolist()
 
     def mentioned_only(self) -> Iterator[tuple[int, int]]:
         """The offset keys that were given a value once but have none now, and where that was last.
@@ -299,7 +242,7 @@ class Piece:
         Those that a coordinator up to 3.9 removed are not among them: with its last offset it forgets a group.
         """
         kinds = self.keys.kinds[: len(self.best)]
-        keys = np.flatnonzero((kinds == OFFSET_KIND) & (self.mentioned > _NOWHERE) & (self.best == _NOWHERE))
+        keys = np.flatnonzero((kinds == OFFSET_KIND) & (self.mentioned > NOWHERE) & (self.best == NOWHERE))
         return zip(keys.tolist(), self.mentioned[keys].tolist(), strict=True)
 
 
@@ -365,11 +308,3 @@ class _Transactions:
 
     def _pairs(self, at: Longs) -> Iterator[tuple[int, int]]:
         return zip(self._pids[at].tolist(), self._rows[at].tolist(), strict=True)
-
-
-def _extended(array: Longs, size: int, filler: int) -> Longs:
-    if size <= len(array):
-        return array
-    grown = np.full(size, filler, np.int64)
-    grown[: len(array)] = array
-    return grown

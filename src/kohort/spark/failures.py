@@ -1,0 +1,45 @@
+"""What went wrong in Spark, in one line for people."""
+
+import contextlib
+import re
+from collections.abc import Iterator
+
+from py4j.protocol import Py4JError, Py4JJavaError
+from pyspark.errors import PySparkException
+
+from kohort.errors import KohortError
+
+_OURS = re.compile(r"^(?:\w+: )*kohort(?:\.\w+)+: (.+)$", re.MULTILINE)
+"""The last line of a Python traceback whose error is ours, as Spark retells it."""
+
+_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_LONGEST = 500
+
+
+class SparkFailed(KohortError):
+    """A job of Spark's that failed."""
+
+
+@contextlib.contextmanager
+def one_line_failures() -> Iterator[None]:
+    """Failures of Spark are `SparkFailed`; what they came from is still there for whoever looks."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(_told(error)) from error
+
+
+def _told(error: PySparkException | Py4JError) -> str:
+    """Our own error if a task met one, else the innermost cause that Spark names."""
+    whole = str(error)
+    if isinstance(error, Py4JJavaError):
+        whole = f"{error}\n{error.java_exception}"
+    if ours := _OURS.findall(whole):
+        return _shortened(ours[-1])
+    causes = _CAUSE.findall(whole)
+    first = next((line for line in whole.splitlines() if line.strip()), type(error).__name__)
+    return f"Spark failed: {_shortened(causes[-1] if causes else first)}"
+
+
+def _shortened(line: str) -> str:
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

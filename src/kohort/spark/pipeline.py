@@ -1,0 +1,215 @@
+"""All tables of a run: made from a log, accounted for, and put in the place of those of the run before.
+
+The log is read once for each table that only it can give; whatever can be made from those is made from the Parquet
+that was just written. The replay comes first: it says how far the log reaches, and counts its records.
+"""
+
+import contextlib
+import platform
+import time
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Protocol, TypeVar
+
+import pyarrow.parquet as pq
+import pyspark
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as fn
+
+from kohort.spark.accounting import Accounting, kinds_in
+from kohort.spark.arrays import time_or_none
+from kohort.spark.choices import PARQUET
+from kohort.spark.data_segments import Ends, find_ends
+from kohort.spark.derived import DERIVED, Derivation
+from kohort.spark.failures import one_line_failures
+from kohort.spark.formats import check_format, copy_tables
+from kohort.spark.log_tables import LogTables, Reached, reached_by
+from kohort.spark.manifest import Manifest, TableMade
+from kohort.spark.order import Order
+from kohort.spark.replaying import TABLES as REPLAYED
+from kohort.spark.replaying import Replay, replay
+from kohort.spark.schema import schema_of
+from kohort.spark.staging import Staging
+from kohort.spark.tables.walk import walk
+
+FROM_LOG = ("records", "offset_commits", "group_generations", "quarantine")
+TABLES = (*FROM_LOG, *REPLAYED, *DERIVED)
+"""The tables of a run, in the order in which they are made."""
+
+STEPS = len(TABLES) + 2
+"""How many steps a run has: the replay, the walk through all commits, and the tables."""
+
+_WALK = "walk"
+
+_SETTINGS = {
+    # Spark's default is a type that hardly anybody else reads, and that has no zone.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.session.timeZone": "UTC",
+}
+
+T = TypeVar("T")
+
+
+class Watcher(Protocol):
+    """Somebody who wants to know how a run comes along."""
+
+    def begin(self, what: str) -> None: ...
+
+    def done(self, what: str, rows: int | None, seconds: float) -> None: ...
+
+
+def run(spark: SparkSession, order: Order, watcher: Watcher) -> Manifest:
+    """Make all tables. Whatever goes wrong before the last step leaves the tables of the run before as they were."""
+    order.check()
+    check_format(spark, order.format)
+    with one_line_failures(), _settings(spark), Staging(order.out) as staging:
+        return _Run(spark, order, watcher, staging).all()
+
+
+@contextlib.contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """What a session has to have while the tables are written; afterwards it is as it was."""
+    before = {name: spark.conf.get(name) for name in _SETTINGS}
+    for name, value in _SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, was in before.items():
+            if was is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, was)
+
+
+class _Run:
+    """One run, step by step."""
+
+    def __init__(self, spark: SparkSession, order: Order, watcher: Watcher, staging: Staging) -> None:
+        self._spark, self._order, self._watcher, self._staging = spark, order, watcher, staging
+        self._made: dict[str, TableMade] = {}
+        self._started = datetime.now(UTC)
+
+    def all(self) -> Manifest:
+        order, started = self._order, time.perf_counter()
+        replayed = replay(
+            self._spark, order.source, as_of=order.as_of, rule=order.rule, topic=order.topic, mode=order.mode
+        ).cached()
+        try:
+            reached = self._timed("replay", lambda: reached_by(replayed))
+            self._from_log(reached, replayed)
+        finally:
+            replayed.unpersist()
+        accounting = self._accounting(reached)
+        accounting.check()
+        ends = find_ends(order.source, order.topic, reached.last_timestamp)
+        at = self._moment(reached, ends)
+        self._derived(ends, at)
+        self._publish()
+        manifest = Manifest(
+            source=order.source,
+            topic=order.topic,
+            format=order.format,
+            rule=order.rule,
+            mode=order.mode,
+            retention_minutes=order.retention_minutes,
+            started_at=self._started.isoformat(),
+            seconds=round(time.perf_counter() - started, 3),
+            as_of=None if order.as_of is None else _instant(order.as_of).isoformat(),
+            at=at.isoformat(),
+            ends="furthest_group" if ends is None else "data_segments",
+            accounting=accounting.as_dict(),
+            versions={
+                "kohort": version("kohort"),
+                "spark": pyspark.__version__,
+                "python": platform.python_version(),
+            },
+            tables=self._made,
+        )
+        manifest.write(order.out)
+        return manifest
+
+    def _from_log(self, reached: Reached, replayed: Replay) -> None:
+        log = LogTables(self._spark, self._order.source, self._order.topic, self._order.mode, reached)
+        for name in FROM_LOG:
+            self._write(name, partial(log.table, name))
+        for name in REPLAYED:
+            self._write(name, partial(replayed.table, name))
+
+    def _derived(self, ends: Ends | None, at: datetime) -> None:
+        end_offsets = None if ends is None else self._spark.createDataFrame(ends.end_offsets)
+        topic_times = None if ends is None else self._spark.createDataFrame(ends.topic_times)
+        commits = self._table("offset_commits")
+        self._timed(_WALK, lambda: self._save(_WALK, walk(commits, end_offsets, topic_times, as_of=at)))
+        walked = self._spark.read.parquet(self._staging.path(_WALK))
+        derivation = Derivation(self._table, walked, at, self._order.retention_minutes, end_offsets, topic_times)
+        for name in DERIVED:
+            self._write(name, partial(derivation.make, name))
+
+    def _publish(self) -> None:
+        if self._order.format != PARQUET:
+            made = {name: self._table(name) for name in TABLES}
+            self._timed("copy", lambda: copy_tables(self._spark, self._order.format, made, self._order.out))
+        else:
+            self._staging.publish(TABLES)
+
+    def _accounting(self, reached: Reached) -> Accounting:
+        commits, groups = kinds_in(self._table("records"))
+        told = self._table("quarantine").agg(fn.coalesce(fn.sum("records"), fn.lit(0)).alias("n")).collect()
+        quarantined = int(told[0]["n"])
+        return Accounting(
+            read=reached.records,
+            # As of a time the replay stops somewhere behind it, so its count of damage says nothing.
+            damaged=reached.damaged if self._order.as_of is None else quarantined,
+            records=self._made["records"].rows,
+            quarantined=quarantined,
+            offset_commits=self._made["offset_commits"].rows,
+            offset_commits_in_records=commits,
+            group_generations=self._made["group_generations"].rows,
+            group_generations_in_records=groups,
+        )
+
+    def _moment(self, reached: Reached, ends: Ends | None) -> datetime:
+        """The time for which the tables speak; a clock that ran ahead does not put it behind the present."""
+        if self._order.as_of is not None:
+            return _instant(self._order.as_of)
+        heard = max(reached.last_timestamp, (ends and ends.last_time) or reached.last_timestamp)
+        return min(_instant(heard), self._started) if heard >= 0 else self._started
+
+    def _write(self, name: str, make: Callable[[], DataFrame]) -> None:
+        self._watcher.begin(name)
+        started = time.perf_counter()
+        self._save(name, make())
+        made = TableMade(_rows_in(self._staging.path(name)), round(time.perf_counter() - started, 3))
+        self._made[name] = made
+        self._watcher.done(name, made.rows, made.seconds)
+
+    def _save(self, name: str, rows: DataFrame) -> None:
+        rows.write.parquet(self._staging.path(name))
+
+    def _table(self, name: str) -> DataFrame:
+        """A table that is made already."""
+        return self._spark.read.schema(schema_of(name)).parquet(self._staging.path(name))
+
+    def _timed(self, what: str, work: Callable[[], T]) -> T:
+        self._watcher.begin(what)
+        started = time.perf_counter()
+        result = work()
+        self._watcher.done(what, None, time.perf_counter() - started)
+        return result
+
+
+def _instant(milliseconds: int) -> datetime:
+    """A time as Spark can hold it; what lies outside of the calendar is its end."""
+    micros = time_or_none(milliseconds)
+    if micros is None:
+        return datetime.max.replace(tzinfo=UTC) if milliseconds > 0 else datetime.min.replace(tzinfo=UTC)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+
+
+def _rows_in(directory: str) -> int:
+    """The rows of a table, from the footers of its files."""
+    return sum(pq.read_metadata(path).num_rows for path in Path(directory).glob("*.parquet"))
