@@ -139,8 +139,7 @@ def test_damage_before_the_end_of_a_journal_is_refused() -> None:
     image = disk.image()
     [name] = disk.journals
     path = f"{DATA}/{name}"
-    whole = image[path]
-    assert whole is not None
+    whole = (image[path] or b"")[: disk.directory.journal._size]
     for position in range(len(whole) * 2 // 3):
         image[path] = whole[:position] + bytes([whole[position] ^ 1]) + whole[position + 1 :]
         with pytest.raises(CorruptLog, match="behind which there are others"):
@@ -151,10 +150,9 @@ def test_the_last_round_of_a_journal_may_be_torn() -> None:
     disk = Disk().create(FIRST).append(FIRST, "a", "b", "c")
     image = disk.after_losing(FIRST)
     path = f"{DATA}/{disk.journals[0]}"
-    whole = image[path]
-    assert whole is not None
-    for size in range(len(whole) * 2 // 3 + 1, len(whole)):
-        image[path] = whole[:size]
+    whole = (image[path] or b"")[: disk.directory.journal._size]
+    for size in range(len(whole) * 2 // 3 + 1, len(whole.rstrip(b"\0"))):
+        image[path] = whole[:size] + bytes(1000)
         assert Disk(dict(image)).directory.logs[FIRST].log_end_offset == 2
 
 
@@ -212,11 +210,11 @@ class _FullFile:
         self._inner = inner
         self._disk = disk
 
-    def append(self, data: bytes) -> None:
+    def write_at(self, position: int, data: bytes) -> None:
         if self._disk.is_full:
-            self._inner.append(data[:10])  # type: ignore[attr-defined] # any file
+            self._inner.write_at(position, data[:10])  # type: ignore[attr-defined] # any file
             raise OSError(errno.ENOSPC, "No space left on device")
-        self._inner.append(data)  # type: ignore[attr-defined] # any file
+        self._inner.write_at(position, data)  # type: ignore[attr-defined] # any file
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._inner, name)
@@ -243,12 +241,12 @@ def test_a_journal_that_cannot_be_synced_fails_everybody() -> None:
     log = disk.directory.logs[FIRST]
     waiting = disk.flusher.durable(log, log.append(batch("b")).next_offset)
 
-    def fail(_: bytes) -> None:
+    def fail(_: int, __: bytes) -> None:
         raise OSError(errno.EIO, "Input/output error")
 
     file = disk.directory.journal._file
     assert file is not None
-    file.append = fail  # type: ignore[method-assign] # the disk breaks
+    file.write_at = fail  # type: ignore[method-assign] # the disk breaks
     assert disk.flusher.run_once() == 0
     with pytest.raises(StorageFailed, match="Input/output"):
         waiting.result(0)

@@ -147,14 +147,15 @@ class LogDirectory:
         with storage_errors(self.path):
             self._files.sync_dir(self.path)
         self.journal.forget([where for where in topic_partitions if where.topic in self._journaled])
-        self.checkpoint()
+        self.checkpointing(removes_snapshots=False)()
 
     def checkpoint(self) -> None:
         """Write down where the next start may begin. What is known of partitions that failed is kept."""
         self.checkpointing()()
 
-    def checkpointing(self) -> Callable[[], None]:
-        """What is to be written down, looked at now; what is returned does it, in any thread.
+    def checkpointing(self, *, removes_snapshots: bool = True) -> Callable[[], None]:
+        """What is to be written down, looked at now; what is returned does it, in any thread, and removes what no
+        start will need any more.
 
         If meanwhile more is known, nothing is written: a partition that was made anew must not be told of as the old.
         """
@@ -176,7 +177,7 @@ class LogDirectory:
                 self._write_checkpoint(RECOVERY_POINT, recovery_points)
                 self._write_checkpoint(LOG_START_OFFSET, log_starts)
                 self._write_checkpoint(HIGH_WATERMARK, high_watermarks)
-            for topic_partition, log in logs.items():
+            for topic_partition, log in logs.items() if removes_snapshots else ():
                 log.delete_old_snapshots(recovery_points[topic_partition])
 
         return write

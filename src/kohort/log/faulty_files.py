@@ -131,6 +131,10 @@ class FaultyFile:
         with self._files.call("truncate", self.path):
             self._inner.truncate(size)
 
+    def reserve(self, size: int) -> None:
+        with self._files.call("reserve", self.path):
+            self._inner.reserve(size)
+
     def sync(self) -> None:
         with self._files.call("sync", self.path):
             self._inner.sync()

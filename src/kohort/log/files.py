@@ -43,6 +43,10 @@ class File(Protocol):
 
     def truncate(self, size: int) -> None: ...
 
+    def reserve(self, size: int) -> None:
+        """Make room for so many bytes in all, zeros until they are written: a sync that need not note a new size is
+        several times as fast."""
+
     def sync(self) -> None: ...
 
     def close(self) -> None: ...
@@ -136,6 +140,10 @@ class RealFile:
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)
         self._size = size
+
+    def reserve(self, size: int) -> None:
+        os.posix_fallocate(self._descriptor, 0, size)
+        self._size = max(self._size, size)
 
     def sync(self) -> None:
         os.fdatasync(self._descriptor)

@@ -5,7 +5,7 @@ written to a journal as well, one after the other as it comes, and is safe as so
 journal is full a new one begins; the logs that the old one speaks of are synced then, and it is removed. After a crash
 each log gets back from the journals what its end has lost.
 
-A journal is a run of rounds, each written at once and synced before the next one:
+A journal is a run of rounds, each written at once and synced before the next one, in room that was made beforehand:
 
     8 bytes "KHRTJRNL" · u32 CRC-32C of all after it · u32 length of the entries · u64 its own place in the file
     entries: u16 length of the topic's name, name · i32 partition · u32 length of the batches, batches
@@ -32,7 +32,7 @@ from kohort.log.names import TopicPartition
 if TYPE_CHECKING:
     from kohort.log.partition import Log
 
-FULL_BYTES = 16 * 1024 * 1024
+FULL_BYTES = 8 * 1024 * 1024
 
 _logger = logging.getLogger(__name__)
 
@@ -137,11 +137,12 @@ class Journal:
             try:
                 self._write_round(entries)
             except OSError as error:
-                if error.errno not in DISK_FULL or self._file is None:
+                if error.errno not in DISK_FULL:
                     raise
-                _logger.warning("%s: %s; the logs are synced one by one", self._file.path, error)
-                self._file.truncate(self._size)
-                self._file.sync()
+                _logger.warning("%s: %s; the logs are synced one by one", self._directory, error)
+                if self._file is not None:
+                    self._file.truncate(self._size)
+                    self._file.sync()
                 for log in logs:
                     log.flush()
 
@@ -149,9 +150,10 @@ class Journal:
         if self._file is None:
             self._number += 1
             self._file, self._size = self._files.open(self._path_of(self._number), create=True), 0
+            self._file.reserve(self._full_bytes)
             self._files.sync_dir(self._directory)
         data = _round(entries, self._size)
-        self._file.append(data)
+        self._file.write_at(self._size, data)
         self._file.sync()
         self._size += len(data)
 
@@ -259,7 +261,8 @@ class Journal:
             entries = _round_at(data, at)
             if entries is None:
                 _check_nothing_follows(data, at, path)
-                _logger.warning("%s: passing over %d bytes that were not synced", path, len(data) - at)
+                if unsynced := len(data[at:].rstrip(b"\0")):
+                    _logger.warning("%s: passing over %d bytes that were not synced", path, unsynced)
                 return
             yield from _decode(entries)
             at += _HEAD_SIZE + len(entries)

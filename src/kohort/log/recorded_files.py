@@ -96,6 +96,10 @@ class RecordingFile:
         self._inner.truncate(size)
         self._operations.append(Truncated(self._handle, size))
 
+    def reserve(self, size: int) -> None:
+        self._inner.reserve(size)
+        self._operations.append(Truncated(self._handle, self._inner.size()))
+
     def sync(self) -> None:
         self._inner.sync()
         self._operations.append(Synced(self._handle))

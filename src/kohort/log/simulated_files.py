@@ -76,6 +76,10 @@ class SimulatedFile:
         else:
             content += bytes(size - len(content))
 
+    def reserve(self, size: int) -> None:
+        content = self._open().writable()
+        content += bytes(max(0, size - len(content)))
+
     def sync(self) -> None:
         self._open()
 
