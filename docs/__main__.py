@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs import clients
+from docs import clients, pipeline
 from docs.behaviours import ROOT, coverage, faithfulness
 from docs.states import draw
 
@@ -17,6 +17,7 @@ def documents() -> dict[Path, str]:
         ROOT / "docs" / "faithfulness.md": faithfulness(coverage()),
         ROOT / "docs" / "states.svg": draw(),
         ROOT / "docs" / "clients.md": clients.page(),
+        ROOT / "docs" / "pipeline.md": pipeline.page(),
     }
 
 

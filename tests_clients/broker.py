@@ -9,7 +9,14 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
+_SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "1000",
+    # Fewer than 50 of each: they are made and opened hundreds of times here.
+    "offsets.topic.num.partitions": "8",
+    "transaction.state.log.num.partitions": "8",
+}
 _READY = "kohort ready kafka="
 
 
@@ -28,7 +35,7 @@ class Broker:
     def __init__(self, work: Path, settings: Mapping[str, str]) -> None:
         self._data = work / "data"
         self._log = work / "kohort.log"
-        self._settings = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000", **settings}
+        self._settings = {**_SETTINGS, **settings}
         self._process: subprocess.Popen[str] | None = None
         self._port = _free_port()
 

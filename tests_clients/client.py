@@ -25,7 +25,7 @@ from tests_clients.building import Program, environment_of
 
 T = TypeVar("T")
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 
 
 class Refused(Exception):

@@ -27,11 +27,7 @@ def scene(kind: Kind, settings: dict[str, str], tmp_path: Path, request: pytest.
         pytest.skip(f"{missing} is not installed")
     scene = Scene(kind, tmp_path, settings)
     failed = request.session.testsfailed
-    try:
-        yield scene
-    except BaseException:
-        scene.abandon()
-        raise
+    yield scene
     if request.session.testsfailed > failed:
         scene.abandon()
     else:

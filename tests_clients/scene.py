@@ -12,7 +12,7 @@ from tests_clients.building import built
 from tests_clients.client import Board, Client, Owned, Seen
 from tests_clients.kinds import Kind
 
-_PATIENCE_S = 60.0
+_PATIENCE_S = 120.0
 _END = "the end"
 """A record that is put behind all others, to know when they have all been read."""
 

@@ -1,7 +1,6 @@
 """`kohort restore`: the right offsets for a time, a file that Kafka reads, and back into a running broker."""
 
 import csv
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +12,7 @@ from pyspark.sql import SparkSession
 from kohort.cli.pipeline import pipeline
 from kohort.cli.restore import restore
 from kohort.errors import KohortError
+from kohort.spark.pipeline import TABLES
 from kohort.spark.restore import NothingToRestore, offsets_as_of, plan_from
 from tests.broker.data_plane import DELETE_RECORDS, batch, make_topic, now_ms, produce_all
 from tests.broker.group_clients import OFFSET_COMMIT, commit, find_coordinator, leave, settle
@@ -63,13 +63,15 @@ class Scene(NamedTuple):
     client: WireClient
     tables: Path
     then: int
+    told: str
+    """What the command that made the tables printed."""
 
 
 def next_millisecond() -> int:
     """Wait until the clock has moved on; the time before that."""
     then = now_ms()
     while now_ms() == then:
-        time.sleep(0)
+        pass
     return then
 
 
@@ -92,8 +94,9 @@ def offsets_of(client: WireClient, group: str) -> dict[int, tuple[int, str]]:
 
 
 @pytest.fixture(scope="module")
-def scene(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:  # noqa: ARG001 - the command takes the session that is there
+def scene(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
     """Groups commit, time goes by, they commit again; then the tables are made while the broker runs."""
+    assert SparkSession.getActiveSession() is spark  # and so the command takes it
     data, tables = tmp_path_factory.mktemp("data"), tmp_path_factory.mktemp("tables") / "out"
     with running(data, {"offsets.topic.num.partitions": "3"}) as broker:
         client = broker.client()
@@ -114,13 +117,22 @@ def scene(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
         assert commit(client, "newcomer", "orders", {0: 1}) == 0
         made = CliRunner().invoke(pipeline, [str(data), "--out", str(tables)])
         assert made.exit_code == 0, made.output
-        yield Scene(broker, client, tables, then)
+        yield Scene(broker, client, tables, then, made.stdout)
         client.close()
 
 
 def run_restore(scene: Scene, *arguments: str, cluster: bool = True, **more: Any) -> Result:
     given = ["--bootstrap", scene.broker.address] if cluster else []
     return CliRunner().invoke(restore, [str(scene.tables), "--as-of", str(scene.then), *given, *arguments], **more)
+
+
+def test_a_run_ends_with_a_summary(scene: Scene) -> None:
+    lines = scene.told.splitlines()
+    assert lines[0].split() == ["TABLE", "ROWS", "SECONDS"]
+    assert [line.split()[0] for line in lines[1 : len(TABLES) + 1]] == list(TABLES)
+    records = len(rows_in(scene.tables, "records"))
+    assert lines[len(TABLES) + 2] == f"{records} records read = {records} in records + 0 in quarantine"
+    assert lines[-1].endswith(f"written to {scene.tables}")
 
 
 def test_data_segments_beside_the_offsets_topic_give_the_lag(scene: Scene) -> None:

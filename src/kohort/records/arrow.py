@@ -20,6 +20,7 @@ from kohort.records.kernels import Ints, Longs
 from kohort.records.key_columns import KeyColumns
 from kohort.records.key_table import OFFSET_KIND
 from kohort.records.machine import Bytes
+from kohort.records.modern_groups import kafka_uuid
 from kohort.records.offsets_topic import OFFSET_COMMIT
 from kohort.records.primitives import text
 from kohort.records.rows import Row, describe
@@ -73,6 +74,9 @@ def _offset_commits(columns: Columns, partition: int, rows: Longs, values: Offse
         "commit_timestamp": pa.array(values.commit_timestamps[used], mask=tombstones),
         "expire_timestamp": pa.array(values.expire_timestamps[used], mask=tombstones),
     }
+    topic_ids = values.topic_ids(used)
+    if topic_ids is not None:
+        known["topic_id"] = pa.array([None if id_ is None else kafka_uuid(id_) for id_ in topic_ids], pa.string())
     return pa.table(
         [_array(known[f.name], f.type) if f.name in known else pa.nulls(len(rows), f.type) for f in SCHEMA],
         schema=SCHEMA,

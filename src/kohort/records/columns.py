@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import Any, TypeVar
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +135,7 @@ class OffsetValues:
         self.metadata_sizes: Ints = np.zeros(count, np.int32)
         self.commit_timestamps: Longs = np.zeros(count, np.int64)
         self.expire_timestamps: Longs = np.zeros(count, np.int64)
+        self.topic_id_starts: Longs = np.full(count, -1)
         self.plain = np.zeros(count, np.bool_)
         self.tombstones = sizes < 0
         kernels.decode_offset_values(
@@ -147,6 +149,7 @@ class OffsetValues:
             self.metadata_sizes,
             self.commit_timestamps,
             self.expire_timestamps,
+            self.topic_id_starts,
             self.plain,
         )
 
@@ -163,6 +166,17 @@ class OffsetValues:
                 setattr(kept, name, values[rows])
         return kept
 
+    def topic_ids(self, chosen: NDArray[np.bool_]) -> list[UUID | None] | None:
+        """The topic ids of the chosen values; None if none of them has one."""
+        starts = self.topic_id_starts[chosen]
+        if not np.any(starts >= 0):
+            return None
+        known: dict[bytes, UUID | None] = {bytes(16): None}
+        raw = [self.data[start : start + 16].tobytes() if start >= 0 else bytes(16) for start in starts.tolist()]
+        for one in set(raw) - known.keys():
+            known[one] = UUID(bytes=one)
+        return [known[one] for one in raw]
+
     def decoded(self, chosen: NDArray[np.bool_]) -> Iterator[OffsetCommitValue]:
         """The chosen values, all of them plain, as the scalar codec gives them."""
         starts, sizes = self.metadata_starts[chosen], self.metadata_sizes[chosen]
@@ -178,7 +192,7 @@ class OffsetValues:
                 self.commit_timestamps[chosen].tolist(),
                 self.leader_epochs[chosen].tolist(),
                 self.expire_timestamps[chosen].tolist(),
-                repeat(None),
+                self.topic_ids(chosen) or repeat(None),
                 self.versions[chosen].tolist(),
                 strict=False,
             ),

@@ -54,6 +54,7 @@ NO_MARKER = -1
 ODD, CLEAN_OFFSET, CLEAN_GROUP = 0, 1, 2
 
 _CRC_START = 21
+_UUID_BYTES = 16
 _LEGACY_LEAST = 14
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -388,7 +389,9 @@ def gather(data: Bytes, from_: Longs, sizes: Longs, out: Bytes, to: Longs) -> No
 
 
 @njit(
-    types.void(DATA, _LONGS, _INTS, types.int16[::1], _LONGS, _INTS, _LONGS, _INTS, _LONGS, _LONGS, types.boolean[::1]),
+    types.void(
+        DATA, _LONGS, _INTS, types.int16[::1], _LONGS, _INTS, _LONGS, _INTS, _LONGS, _LONGS, _LONGS, types.boolean[::1]
+    ),
     cache=CACHE,
     nogil=True,
 )
@@ -403,9 +406,13 @@ def decode_offset_values(
     metadata_sizes: Ints,
     commit_timestamps: Longs,
     expire_timestamps: Longs,
+    topic_ids: Longs,
     plain: NDArray[np.bool_],
 ) -> None:
-    """Read offset commit values. What is not `plain` (unknown, malformed, or with tagged fields) is left to others."""
+    """Read offset commit values. What is not `plain` (unknown, malformed, or with odd tagged fields) is left to others.
+
+    `topic_ids` tells where a topic id begins, and -1 where there is none.
+    """
     for i in range(len(starts)):
         at, end = starts[i], starts[i] + sizes[i]
         plain[i] = False
@@ -458,6 +465,13 @@ def decode_offset_values(
             if end - at < 8:
                 continue
             expire_timestamps[i] = int64_at(data, at)
-        if version >= 4 and (end - at < 1 or data[at] != 0):
-            continue
+        topic_ids[i] = -1
+        if version >= 4:
+            if end - at < 1 or data[at] > 1:
+                continue
+            if data[at] == 1:
+                # One tagged field: number 0, of 16 bytes.
+                if end - at < 3 + _UUID_BYTES or data[at + 1] != 0 or data[at + 2] != _UUID_BYTES:
+                    continue
+                topic_ids[i] = at + 3
         plain[i] = True

@@ -82,7 +82,14 @@ _REBALANCES = (
     ),
     Column("leader_changed", pa.bool_(), "Whether both generations have a leader, and not the same"),
     Column("protocol_changed", pa.bool_(), "Whether both generations have an assignor, and not the same"),
-    Column("cause", pa.string(), "Why, as far as the log tells: one of the causes that the documents list"),
+    Column(
+        "cause",
+        pa.string(),
+        "Why, as far as the log tells: group_created, first_generation, first_seen, member_joined, member_left, "
+        "members_changed, members_restarted, static_member_replaced, subscription_changed, protocol_changed, "
+        "cooperative_handover, partitions_changed, same_members (unknown), rewritten, group_emptied, group_converted "
+        "or group_removed",
+    ),
     Column("cause_detail", pa.string(), "The same as a sentence"),
 )
 
@@ -152,7 +159,13 @@ _EXPIRY = (
     Column("commit_timestamp", _TIME, "Time of the commit; NULL if it has none that can be shown"),
     Column("expires_at", _TIME, "When the offset may be forgotten; NULL: not while everything stays as it is"),
     Column("expires_within_seconds", pa.float64(), "Until then; not above 0: at the broker's next look; NULL likewise"),
-    Column("reason", pa.string(), "The rule that decides: one of the reasons that the documents list"),
+    Column(
+        "reason",
+        pa.string(),
+        "The rule that decides: pending_transaction, subscribed, active_group (not while it stays so), explicit (the "
+        "commit has its own time), group_empty (since when, plus the retention time), or, the same from the commit on: "
+        "group_empty_commit, unsubscribed_topic, simple_group",
+    ),
     Column("since", _TIME, "From when the retention time counts; NULL if it does not"),
     Column("group_state", pa.string(), "State of the group"),
 )

@@ -42,7 +42,7 @@ TABLES = (*FROM_LOG, *REPLAYED, *DERIVED)
 STEPS = len(TABLES) + 2
 """How many steps a run has: the replay, the walk through all commits, and the tables."""
 
-_WALK = "walk"
+_REPLAY, _WALK = "replay", "walk"
 
 _SETTINGS = {
     # Spark's default is a type that hardly anybody else reads, and that has no zone.
@@ -95,14 +95,9 @@ class _Run:
 
     def all(self) -> Manifest:
         order, started = self._order, time.perf_counter()
-        replayed = replay(
-            self._spark, order.source, as_of=order.as_of, rule=order.rule, topic=order.topic, mode=order.mode
-        ).cached()
-        try:
-            reached = self._timed("replay", lambda: reached_by(replayed))
-            self._from_log(reached, replayed)
-        finally:
-            replayed.unpersist()
+        replayed = self._timed(_REPLAY, self._replayed)
+        reached = reached_by(replayed)
+        self._from_log(reached, replayed)
         accounting = self._accounting(reached)
         accounting.check()
         ends = find_ends(order.source, order.topic, reached.last_timestamp)
@@ -131,6 +126,15 @@ class _Run:
         )
         manifest.write(order.out)
         return manifest
+
+    def _replayed(self) -> Replay:
+        """The replay of the log, done and kept for as long as the run lasts."""
+        order = self._order
+        replayed = replay(
+            self._spark, order.source, as_of=order.as_of, rule=order.rule, topic=order.topic, mode=order.mode
+        )
+        self._save(_REPLAY, replayed.merged)
+        return Replay(self._spark.read.schema(schema_of("folded")).parquet(self._staging.path(_REPLAY)), order.rule)
 
     def _from_log(self, reached: Reached, replayed: Replay) -> None:
         log = LogTables(self._spark, self._order.source, self._order.topic, self._order.mode, reached)

@@ -15,6 +15,7 @@ from kohort.records.consumer_protocol import Subscription, encode_subscription
 from kohort.records.groups import Group, Member
 from kohort.records.offsets_topic import OffsetCommitValue
 from kohort.records.state import Committed, GroupTopicPartition, State
+from kohort.spark.schema import columns_of
 from kohort.spark.tables.expiry import expiry
 from tests.spark.tables.data import Row, at, frame, rows_of
 
@@ -150,6 +151,13 @@ def test_rule(forecast: dict[str, Row], case: tuple[Row, Row, str, datetime | No
     group, _, reason, expires_at = case
     row = forecast[group["group"]]
     assert (row["reason"], row["expires_at"]) == (reason, expires_at)
+
+
+def test_the_columns_comment_names_every_reason(forecast: dict[str, Row]) -> None:
+    (comment,) = (column.comment for column in columns_of("expiry") if column.name == "reason")
+    reasons = {row["reason"] for row in forecast.values()}
+    assert len(reasons) == 8
+    assert all(reason in comment for reason in reasons)
 
 
 def test_an_offset_of_a_group_without_a_record_is_a_simple_consumers(forecast: dict[str, Row]) -> None:

@@ -184,6 +184,20 @@ def test_the_lag_at_every_commit_is_what_one_reckons_by_hand(spark: SparkSession
     assert {"caught_up", "sample", "interpolated", "before_first_sample", "furthest_group"} <= methods
 
 
+def test_no_number_or_name_that_a_log_can_hold_is_too_much(spark: SparkSession) -> None:
+    low, high = -(1 << 63), (1 << 63) - 1
+    name = "<b>'; --\x00" + "x" * 32_000
+    rows = [commit(place, value, place, topic=name) for place, value in enumerate((low, high, 0, -1, low, high))]
+    commits = frame(spark, "offset_commits", rows)
+    offsets = [_current(name, value, group=f"g{number}") for number, value in enumerate((low, high, 0))]
+    ends = frame(spark, "end_offsets", [_end(name, high, 3), _end(name, 0, 1)])
+    told = rows_of(lag(frame(spark, "current_offsets", offsets), ends, commits=commits, as_of=at(9)), "group")
+    assert [row["lag"] for row in told] == [high, 0, high]
+    history_told = rows_of(lag_history(commits, None, frame(spark, "topic_times", [_time(name, high, 2)])), "offset")
+    assert [row["lag"] for row in history_told] == [0, 0, high, high, high, 0]
+    assert {row["topic"] for row in history_told} == {name}
+
+
 def _random_world(chance: random.Random, number: int) -> tuple[list[Row], Known, str]:
     topic = f"t{number}"
     rows: list[Row] = []

@@ -95,14 +95,16 @@ def _check_groups(table: DataFrame, expected: Told, rules: BurrowRules) -> None:
 
 
 def test_a_commit_that_was_old_when_it_came_or_has_no_time_is_not_judged(spark: SparkSession) -> None:
+    names = {"group": "<b>'; --\x00" + "x" * 32_000, "topic": "=1+1\x00\n,"}
     commits = [
-        commit(0, 5, 0),
-        commit(1, 6, 604_801, commit_timestamp=at(0)),
-        commit(2, 7, 0, commit_timestamp=None, timestamp=None),
-        commit(3, 8, 604_802),
+        commit(0, 5, 0, **names),
+        commit(1, 6, 604_801, commit_timestamp=at(0), **names),
+        commit(2, 7, 0, commit_timestamp=None, timestamp=None, **names),
+        commit(3, 8, 604_802, **names),
     ]
     table = lag_status(frame(spark, "offset_commits", commits))
     rows = rows_of(table, "offset")
+    assert {(row["group"], row["topic"]) for row in rows} == {(names["group"], names["topic"])}
     assert [(row["offset"], row["status"], row["until"]) for row in rows] == [
         (0, "OK", at(604_802)),
         (3, "OK", None),

@@ -1,8 +1,11 @@
 """Why a group rebalanced, for how long, and who and what moved. All cases are one log, read once."""
 
+import re
+
 import pytest
 from pyspark.sql import SparkSession
 
+from kohort.spark.schema import columns_of
 from kohort.spark.tables.rebalances import rebalances
 from tests.spark.tables.data import GroupLog, M, Row, at, rows_of
 
@@ -108,6 +111,12 @@ def test_each_record_has_the_cause_that_the_log_shows(
     told: dict[str, list[Row]], group: str, causes: list[str]
 ) -> None:
     assert [row["cause"] for row in told[group]] == causes
+
+
+def test_the_columns_comment_names_every_cause(told: dict[str, list[Row]]) -> None:
+    (comment,) = (column.comment for column in columns_of("rebalances") if column.name == "cause")
+    named = set(re.findall("[a-z]+_[a-z_]+", comment))
+    assert {row["cause"] for rows in told.values() for row in rows} == {*named, "rewritten"}
 
 
 def test_members_are_told_by_who_came_who_went_and_who_stayed(told: dict[str, list[Row]]) -> None:

@@ -43,7 +43,7 @@ def expiry(
 ) -> DataFrame:
     """When each committed offset expires if `offsets.retention.minutes` is `retention_minutes`."""
     moment = fn.lit(now or datetime.now(UTC))
-    offsets = current_offsets.join(_group_facts(current_groups), ["group"], "left")
+    offsets = current_offsets.join(_group_facts(current_groups), ["partition", "group"], "left")
     offsets = _with_pending(offsets, pending_offsets)
     told = offsets.withColumn("reason", _reason()).withColumn("since", _since())
     own = fn.when(fn.col("reason") == "explicit", fn.col("expire_timestamp"))
@@ -61,6 +61,7 @@ def _group_facts(groups: DataFrame) -> DataFrame:
     subscriptions = fn.transform("members", lambda member: member["subscription"])
     all_topics = fn.flatten(fn.when(~fn.exists(subscriptions, fn.isnull), subscriptions))
     return groups.select(
+        "partition",
         "group",
         "type",
         "state",

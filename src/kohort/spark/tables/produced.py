@@ -28,7 +28,7 @@ def known_points(end_offsets: DataFrame | None, topic_times: DataFrame | None) -
     latest = fn.max("best.millis").over(by_offset.rowsBetween(Window.unboundedPreceding, 0))
     distinct = (
         reduce(DataFrame.unionByName, parts)
-        .where(fn.col("place").isNotNull() & fn.col("millis").isNotNull())
+        .where((fn.col("place") >= 0) & fn.col("millis").isNotNull())
         .groupBy(*TOPIC_PARTITION, "place")
         .agg(fn.max(fn.struct("is_record", "millis")).alias("best"))
         .select(*TOPIC_PARTITION, "place", latest.alias("millis"), fn.col("best.is_record").alias("is_record"))
@@ -42,7 +42,7 @@ def commit_points(commits: DataFrame, *, resolution_millis: int = 1) -> DataFram
     """
     millis = fn.unix_millis("at")
     furthest = (
-        commits.where(fn.col("committed_offset").isNotNull() & fn.col("at").isNotNull())
+        commits.where((fn.col("committed_offset") >= 0) & fn.col("at").isNotNull())
         .select(*TOPIC_PARTITION, fn.col("committed_offset").alias("place"), millis.alias("millis"))
         .groupBy(*TOPIC_PARTITION, fn.floor(fn.col("millis") / resolution_millis).alias("moment"))
         .agg(fn.max_by("millis", "place").alias("millis"), fn.max("place").alias("place"))

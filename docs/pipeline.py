@@ -1,0 +1,133 @@
+"""Writes `docs/pipeline.md`: what `kohort pipeline` and `kohort restore` take, and the columns of every table."""
+
+from collections.abc import Iterator
+
+import click
+
+from kohort.cli.pipeline import pipeline
+from kohort.cli.restore import restore
+from kohort.spark.pipeline import TABLES
+from kohort.spark.schema import columns_of, schema_of
+
+INTRO = """# The offsets topic as tables
+
+<!-- written by `python -m docs` from the commands' options and the tables' schemas -->
+
+```
+kohort pipeline SOURCE --out DIR
+```
+
+reads a log of `__consumer_offsets` (a segment file, a partition directory or a Kafka log directory; of a live
+broker or a dead one) and leaves fifteen tables in DIR, each a directory of Parquet files with a comment on every
+column. Spark does the work: on all cores of this machine, or wherever `--master` says. Java 17 or newer is found by
+itself.
+
+- **A run replaces all tables, or none.** It writes beside the old ones and renames at the end; `kohort.json`, which
+  says what was made from what, is replaced last. A run that fails or is interrupted leaves everything as it was.
+  Two runs do not write to one directory at the same time.
+- **Every record is accounted for.** The replay goes through the log on its own and counts; the rows of `records`
+  and what `quarantine` tells of must come to the same number, and `offset_commits` and `group_generations` must
+  have a row for each such record. A difference ends the run with exit code 1.
+- **All tables speak of one time**: `--as-of`, or else when something was last heard of the log. As of a time, each
+  partition of the offsets topic is what stands before its first batch that is later. The log may grow meanwhile: no
+  table goes beyond what the replay saw.
+- **Lag** needs to know where topics end. If SOURCE is a log directory with data topics beside the offsets topic,
+  their segments tell, and their time indexes tell when records came. Otherwise the furthest commit of any group
+  stands in, and lag is a lower bound. Each row says which it was (`source`).
+- `lag_status` has a row for each commit at which a status changed, not for those at which it stayed as it was.
+- Damage goes to `quarantine`; with `--mode failfast` it ends the run.
+
+Exit codes: 0 done, 1 the work failed (one line says why), 2 wrong usage.
+"""
+
+FORMATS = """## Delta and Iceberg
+
+`--format delta` and `--format iceberg` write the same tables in those formats, each replaced in one step that their
+readers do not notice. Spark needs their package, in the version that goes with it, here for Spark 4.0:
+
+```
+kohort pipeline SOURCE --out DIR --format delta \\
+  --conf spark.jars.packages=io.delta:delta-spark_2.13:4.0.0
+kohort pipeline SOURCE --out DIR --format iceberg \\
+  --conf spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0
+```
+
+The settings that the formats need besides are made by the command. Iceberg's tables are those of a Hadoop catalog
+whose warehouse is DIR; `spark.read.format("iceberg").load("DIR/offset_commits")` reads one.
+"""
+
+RESTORE = """## Restoring offsets
+
+```
+kohort restore DIR --as-of 2026-11-16T03:12 [--group G]… [--out PLAN.csv] [--bootstrap HOST:PORT [--clamp] [--apply]]
+```
+
+tells which offsets groups had at a time, from the tables of a run. The plan is CSV as Kafka's own tool reads it,
+without a heading: `topic,partition,offset`, and `group,topic,partition,offset` if there are several groups.
+
+```
+kafka-consumer-groups --bootstrap-server HOST:PORT --reset-offsets --group G --from-file PLAN.csv --execute
+kafka-consumer-groups --bootstrap-server HOST:PORT --reset-offsets --all-groups --from-file PLAN.csv --execute
+```
+
+Names of groups stand in it as they are, quoted where CSV asks for it, for the tool must find them again. Those that
+a spreadsheet would take for formulas are warned of. A name with a line break cannot stand in such a file: it is
+left out, and the exit code is 1; `--apply` can set its offsets.
+
+With `--bootstrap` the plan is compared with the offsets that the cluster has now and with the start and end of each
+log; `--clamp` takes the nearest offset that is still there. `--apply` shows the difference, asks (`--yes` does
+not), sets the offsets with the text that consumers had left with them, and reads them back. Leader epochs are not
+restored: they belong to the cluster that gave them. Groups with members are refused, and so does Kafka. Offsets
+that a group has and the plan does not name stay as they are.
+
+A compacted log remembers less: what a later commit of the same group and partition has replaced may be gone.
+"""
+
+
+def page() -> str:
+    """The whole of `docs/pipeline.md`."""
+    parts = [INTRO, "\n".join(_options(pipeline)), FORMATS, RESTORE, "\n".join(_options(restore))]
+    return "\n".join([*parts, "## The tables", "", *_tables(), ""]).rstrip("\n") + "\n"
+
+
+def _options(command: click.Command) -> Iterator[str]:
+    yield f"Options of `kohort {command.name}`:"
+    yield ""
+    yield "| option | |"
+    yield "|---|---|"
+    for option in command.params:
+        if isinstance(option, click.Option):
+            names = ", ".join(f"`{name}`" for name in option.opts)
+            yield _cells(names, f"{option.help or ''}{_more(option)}")
+    yield ""
+
+
+def _more(option: click.Option) -> str:
+    choices = f" {' or '.join(f'`{choice}`' for choice in option.type.choices)}" if _chooses(option) else ""
+    default = f" Default: `{option.default}`." if option.show_default else ""
+    return f"{choices}{'.' if choices else ''}{default}"
+
+
+def _chooses(option: click.Option) -> bool:
+    return isinstance(option.type, click.Choice)
+
+
+def _tables() -> Iterator[str]:
+    for table in TABLES:
+        yield f"### `{table}`"
+        yield ""
+        yield "| column | type | |"
+        yield "|---|---|---|"
+        types = {field.name: field.dataType.simpleString() for field in schema_of(table)}
+        for column in columns_of(table):
+            yield _cells(f"`{column.name}`", _shortened(types[column.name]), column.comment)
+        yield ""
+
+
+def _shortened(type_: str) -> str:
+    """Structures are told by their columns' comments; their fields would fill the page."""
+    return type_ if len(type_) < 40 else "array of structures"
+
+
+def _cells(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
