@@ -2,7 +2,6 @@
 
 import errno
 import os
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -27,6 +26,7 @@ from tests.broker.data_plane import (
     values,
 )
 from tests.broker.running import running
+from tests.broker.slow_disk import SlowDisk
 from tests.broker.wire_client import Closed
 
 
@@ -47,22 +47,6 @@ def test_versions_below_3_are_told_of_but_not_served() -> None:
         client.send_frame(b"\0\0\0\2\0\0\0\1\0\0" + b"\0\1\0\0\0\0\0\0\0\0")
         with pytest.raises(Closed):
             client.receive_frame()
-
-
-class SlowDisk(FaultyFiles):
-    """Files whose syncs take until somebody lets them go."""
-
-    def __init__(self) -> None:
-        super().__init__(SimulatedFiles())
-        self.may_sync = threading.Event()
-        self.may_sync.set()
-
-    @contextmanager
-    def call(self, name: str, path: str) -> Iterator[None]:
-        if name == "sync":
-            assert self.may_sync.wait(30)
-        with super().call(name, path):
-            yield
 
 
 @pytest.mark.parametrize("acks", [1, -1])

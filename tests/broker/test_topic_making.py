@@ -223,17 +223,20 @@ def test_a_topic_that_was_half_made_when_the_broker_stopped_is_whole_at_the_next
 
 
 def test_the_loop_does_not_wait_for_the_partitions_of_a_large_topic(tmp_path: Path) -> None:
-    """Never 20 ms longer than beside a thread that works for nothing; the best of five counts on a busy machine."""
+    """Never 100 ms longer than beside a thread that works for nothing; the best of five counts on a busy machine.
+
+    It is a few milliseconds where nothing else runs; made on the loop, so many partitions would hold it far longer.
+    """
     with running(tmp_path) as broker, broker.client() as client:
         with work_for_nothing():
             lateness = Lateness(broker)
             for _ in range(1_000):
                 client.ask(API_VERSIONS, 0)
-            allowed = 0.02 + lateness.end()
+            allowed = 0.1 + lateness.end()
         found = []
         for number in range(5):
             lateness = Lateness(broker)
-            answer = client.ask(CREATE_TOPICS, 4, **new_topic(f"large-{number}", 200))
+            answer = client.ask(CREATE_TOPICS, 4, **new_topic(f"large-{number}", 300))
             assert answer.topics[0].error_code == ErrorCode.NONE
             found.append(lateness.end())
             if found[-1] < allowed:

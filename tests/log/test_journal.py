@@ -10,6 +10,7 @@ from kohort.config import FlushMode, LogConfig
 from kohort.errors import CorruptLog, StorageFailed
 from kohort.log.directory import LogDirectory
 from kohort.log.flusher import Flusher
+from kohort.log.journal import _encode, _round
 from kohort.log.names import TopicPartition
 from kohort.log.recorded_files import RecordingFiles, Synced
 from kohort.log.simulated_files import SimulatedFiles
@@ -112,8 +113,25 @@ def test_a_full_journal_goes_when_its_logs_are_synced() -> None:
     assert disk.directory.logs[FIRST].recovery_point > 5
 
 
+def test_the_file_of_a_full_journal_is_used_again_and_its_old_rounds_count_for_nothing() -> None:
+    disk = Disk(journal_bytes=1).create(FIRST, SECOND).append(FIRST, "a", "b")
+    assert disk.journals == ["journal-spare"]
+    log = disk.directory.logs[FIRST]
+    waiting = disk.flusher.durable(log, log.append(batch("c")).next_offset)
+    disk.directory.journal.flush()
+    [name] = disk.journals
+    assert name != "journal-spare"
+    image = disk.image()
+    old_round = _round(_encode(SECOND, batch("a")), disk.directory.journal._size, 1)
+    image[f"{DATA}/{name}"] = (image[f"{DATA}/{name}"] or b"") + old_round
+    opened = Disk(image).directory.logs
+    assert (opened[FIRST].log_end_offset, opened[SECOND].log_end_offset) == (3, 0)
+    disk.flusher.run_once()
+    waiting.result(0)
+
+
 def test_a_clean_shutdown_leaves_no_journal() -> None:
-    disk = Disk().create(FIRST).append(FIRST, "a")
+    disk = Disk(journal_bytes=300).create(FIRST).append(FIRST, *"abcdef")
     assert disk.journals
     disk.directory.close()
     assert disk.journals == []

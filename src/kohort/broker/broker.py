@@ -125,6 +125,7 @@ class Broker:
         self.transactions.shutdown()
         self.groups.shutdown()
         self.long_polls.close()
+        self.durable.hand_over()
         self._flusher_threads.close()
         self.topics.directory.close()
 

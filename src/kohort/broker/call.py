@@ -1,6 +1,7 @@
 """One request that waits for its answer."""
 
 from collections.abc import Callable, Mapping, Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.wire import RequestHeader, read_body, response_head, schema_of
@@ -9,14 +10,26 @@ from kohort.errors import IllegalState
 if TYPE_CHECKING:
     from kohort.broker.authentication import Authenticator
 
-Send = Callable[[bytes | None, Sequence[int]], None]
-"""Takes the answer, if there is one, and the error codes that it tells."""
+Send = Callable[["Call", bytes | None, Sequence[int]], None]
+"""Takes the answer to a call, if there is one, and the error codes that it tells."""
 
 
 class Call:
     """What a handler gets: the request, who sent it, and the way back."""
 
-    __slots__ = ("_close", "_header", "_request", "_send", "authenticator", "client_host", "frame")
+    __slots__ = (
+        "_close",
+        "_header",
+        "_request",
+        "_send",
+        "authenticator",
+        "began",
+        "client_host",
+        "frame",
+        "has_its_place",
+        "is_answered",
+        "kept_answer",
+    )
 
     def __init__(
         self,
@@ -36,6 +49,13 @@ class Call:
         self.client_host = client_host
         self.authenticator = authenticator
         """Who finds out who asks, where that has to be said."""
+        self.began = perf_counter()
+        self.has_its_place = False
+        """Set by a handler when all is done but for the disk: a request of the same kind that is served now comes
+        behind this one whatever happens."""
+        self.is_answered = False
+        self.kept_answer: bytes | None = None
+        """What the connection sends when it is this call's turn."""
 
     @property
     def request(self) -> Any:
@@ -97,4 +117,5 @@ class Call:
         send, self._send = self._send, None
         if send is None:
             raise IllegalState(f"API {self.api_key} answered a request twice")
-        send(body, errors)
+        self.is_answered = True
+        send(self, body, errors)

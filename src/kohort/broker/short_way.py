@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 from importlib import import_module
+from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _MODULE = "kohort.broker.commit_transcoder"
+_COMPILED = "compiled_commits.py"
 _COMMITS_BEFORE = 200
 """A test commits a few times, a load without end: whoever has come so far is likely to go on."""
 _COMPILATION_TIMEOUT_S = 300
@@ -49,7 +51,8 @@ class ShortWay:
 
     def _open(self) -> None:
         began = perf_counter()
-        _compile_elsewhere()
+        if not _is_compiled():
+            _compile_elsewhere()
         self.open()
         logger.info("commits take the short way now; to open it took %.1f s", perf_counter() - began)
 
@@ -63,9 +66,16 @@ class ShortWay:
             sys.setswitchinterval(turn)
 
 
+def _is_compiled() -> bool:
+    """Whether compiled code lies where it is kept as a rule. If it does not fit any more, this process will see."""
+    source = Path(__file__).with_name(_COMPILED)
+    kept = source.parent.glob(f"__pycache__/{source.stem}.*.nbi")
+    return any(index.stat().st_mtime >= source.stat().st_mtime for index in kept)
+
+
 def _compile_elsewhere() -> None:
-    """Have the code compiled by a process of low priority. If that fails, this process will have to do it."""
-    command = [sys.executable, "-c", f"import os; os.nice(10); import {_MODULE}"]
+    """Have the code compiled by another process. If that fails, this process will have to do it."""
+    command = [sys.executable, "-c", f"import {_MODULE}"]
     path = os.pathsep.join(filter(None, sys.path))
     try:
         subprocess.run(

@@ -130,12 +130,12 @@ class RealFile:
         self.write_at(self._size, data)
 
     def write_at(self, position: int, data: bytes) -> None:
-        view = memoryview(data)
-        while view:
-            written = os.pwrite(self._descriptor, view, position)
-            position += written
-            view = view[written:]
-        self._size = max(self._size, position)
+        end = position + len(data)
+        written = os.pwrite(self._descriptor, data, position)
+        while written < len(data):
+            written += os.pwrite(self._descriptor, memoryview(data)[written:], position + written)
+        if end > self._size:
+            self._size = end
 
     def truncate(self, size: int) -> None:
         os.ftruncate(self._descriptor, size)

@@ -15,7 +15,7 @@ A sync that fails is never tried again, for nobody can say what a second success
 """
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from time import perf_counter
 
@@ -29,6 +29,8 @@ from kohort.log.partition import Log
 Synced = Log | Journal
 Told = Callable[[StorageFailed | None], None]
 """Hears that an append is safe, or why it is not."""
+Tell = Callable[[Sequence[Told], StorageFailed | None], None]
+"""Sees to it that all of these hear of it, in this order."""
 
 SYNCS_AT_A_TIME = 4
 
@@ -39,6 +41,8 @@ class Flusher:
     def __init__(
         self, mode: FlushMode, clock: Clock, *, journal: Journal | None = None, interval_ms: int = 1000
     ) -> None:
+        self.tell: Tell = _tell_at_once
+        """Called by whoever has synced; whoever wants to be told elsewhere puts something else here at the start."""
         self._mode = mode
         self._journal = journal
         self._is_settling = False
@@ -64,22 +68,32 @@ class Flusher:
         return self._mode is FlushMode.OS
 
     def then(self, log: Log, offset: int, told: Told) -> None:
-        """`told` hears when everything in `log` below `offset` is as durable as the mode promises: at once, or from
-        another thread."""
-        if self._mode is not FlushMode.OS:
-            target, end = (log, offset) if log.journal is None else (log.journal, log.journal.end)
-            with self._changed:
+        """`told` hears when everything in `log` below `offset` is as durable as the mode promises: at once, or later
+        from the thread that `tell` chooses."""
+        self.then_all(((log, offset, told),))
+
+    def then_all(self, appends: Iterable[tuple[Log, int, Told]]) -> None:
+        """The same for several appends, which are synced together."""
+        at_once: list[Told] = []
+        to_wake = 0
+        with self._changed:
+            for log, offset, told in appends:
+                target, end = (log, offset) if log.journal is None else (log.journal, log.journal.end)
                 if self._must_wait(target, end):
                     waiting = self._waiting.setdefault(target, [])
                     waiting.append((end, told))
-                    if len(waiting) == 1 and target not in self._syncing:
-                        self._changed.notify()  # else a thread was woken already, or will look when it is done
-                    return
-        told(self._failure)
+                    # Behind others a thread was woken already, or will look when it is done.
+                    to_wake += len(waiting) == 1 and target not in self._syncing
+                else:
+                    at_once.append(told)
+            if to_wake:
+                self._changed.notify(to_wake)
+        if at_once:
+            self.tell(at_once, self._failure)
 
     def _must_wait(self, log: Synced, offset: int) -> bool:
         """Also behind others who wait for the same log: all of them are told in the order in which they came."""
-        if self._failure is not None:
+        if self._failure is not None or self.is_prompt:
             return False
         if self._mode is FlushMode.INTERVAL:
             self._waiting.setdefault(log, [])
@@ -150,14 +164,12 @@ class Flusher:
             self._fail(failure, waiting)
             return 0
         self.flush_times.record(perf_counter() - began)
-        told_well = 0
-        for offset, told in waiting:
-            if offset <= durable:
-                told(None)
-                told_well += 1
-            else:
-                told(StorageFailed(f"{log.path} was closed before offset {offset} was synced"))
-        return told_well
+        safe = [told for offset, told in waiting if offset <= durable]
+        self.tell(safe, None)
+        if len(safe) < len(waiting):
+            late = [told for offset, told in waiting if offset > durable]
+            self.tell(late, StorageFailed(f"{log.path} was closed at offset {durable}, before it was synced further"))
+        return len(safe)
 
     def _settle_journal(self) -> None:
         """Remove journals that are full, if no other thread is at it."""
@@ -179,8 +191,7 @@ class Flusher:
             others, self._waiting = self._waiting, {}
             self._changed.notify_all()
         for them in (waiting, *others.values()):
-            for _, told in them:
-                told(failure)
+            self.tell([told for _, told in them], failure)
 
     def wait_for_work(self) -> bool:
         """Sleep until somebody waits for a sync, or until one may be due; False when there will be no more."""
@@ -202,6 +213,11 @@ class Flusher:
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
+
+
+def _tell_at_once(them: Sequence[Told], failure: StorageFailed | None) -> None:
+    for told in them:
+        told(failure)
 
 
 class FlusherThreads:

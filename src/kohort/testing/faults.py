@@ -189,7 +189,7 @@ def fail_with(error: ErrorCode, *, applied: bool) -> Action:
 
     def act(_: Fault, call: Call, go_on: Pass) -> None:
         if applied or call.api_key in _LOOK_ONLY:
-            go_on(call.relayed(lambda body, _: _answer(call, body, error)))
+            go_on(call.relayed(lambda _, body, __: _answer(call, body, error)))
         elif _wants_no_answer(call):
             call.hang_up(f"failed on purpose: {error.name}")
         else:
@@ -210,7 +210,7 @@ def drop(*, applied: bool) -> Action:
 
     def act(_: Fault, call: Call, go_on: Pass) -> None:
         if applied:
-            go_on(call.relayed(lambda _, __: call.hang_up("dropped on purpose")))
+            go_on(call.relayed(lambda _, __, ___: call.hang_up("dropped on purpose")))
         else:
             call.hang_up("dropped on purpose")
 

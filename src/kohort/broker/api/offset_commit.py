@@ -31,8 +31,10 @@ def offset_commit(broker: "Broker", call: "Call") -> None:
         short = transcoder.transcode(call.frame, call.body_at, call.version, broker.clock.now_ms())
         if short is not None and all(_has_partition(broker, *topic) for topic in short.topics):
             _commit_transcoded(broker, call, short)
+            call.has_its_place = True
             return
     _commit(broker, call)
+    call.has_its_place = True
 
 
 def _has_partition(broker: "Broker", topic_name: str, partition: int) -> bool:

@@ -157,6 +157,7 @@ class _Appending:
         self._unsafe = {number: answer for number, (answer, _, _) in enumerate(self._written)}
         for number, (_, log, next_offset) in enumerate(self._written):
             self._broker.durable.then(log, next_offset, partial(self._settle, number))
+        self._call.has_its_place = True
         if self._unsafe and request.acks == _ALL_ACKS:
             self._timeout = self._broker.loop.call_later(max(0, request.timeout) / 1000, self._give_up)
 
