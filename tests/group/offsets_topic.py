@@ -72,6 +72,14 @@ class OffsetsTopic:
         else:
             done(ErrorCode.NONE, first_offset)
 
+    def append_at_once(self, partition: int, records: FinishedBatch) -> int | None:
+        if self._errors or self._is_holding or self._held or partition in self.elsewhere:
+            return None
+        try:
+            return self._append(self.log(partition), records)
+        except (ClientError, StorageFailed):
+            return None
+
     def _append(self, log: Log, records: bytes | FinishedBatch) -> int:
         if isinstance(records, FinishedBatch):
             return log.append_finished(records, leader_epoch=self.leader_epoch)

@@ -79,13 +79,12 @@ class CommitTranscoder:
             places = self._found[FIRST_TOPIC : FIRST_TOPIC + 3 * topics].tolist()
         try:
             names = [
-                (str(frame[places[at] : places[at] + places[at + 1]], "utf-8"), places[at + 2])
+                (frame[places[at] : places[at] + places[at + 1]].decode(), places[at + 2])
                 for at in range(0, 3 * topics, 3)
             ]
-            group_id = str(frame[group : group + group_size], "utf-8")
-            member_id = str(frame[member : member + member_size], "utf-8")
-            has_instance = instance_size >= 0
-            instance_id = str(frame[instance : instance + instance_size], "utf-8") if has_instance else None
+            group_id = frame[group : group + group_size].decode()
+            member_id = frame[member : member + member_size].decode() if member_size else ""
+            instance_id = frame[instance : instance + instance_size].decode() if instance_size >= 0 else None
         except UnicodeDecodeError:
             return None
         batch, answer, shape = self._views

@@ -25,14 +25,22 @@ class CoordinatorLog(Generic[S]):
         self._topics = topics
         self._durable = durable
         self._replay = replay
-        self._partitions: dict[int, TopicPartition] = {}
 
     def append(self, partition: int, records: bytes | FinishedBatch, done: AppendCallback) -> None:
         """Write a batch of the coordinator's."""
-        where = self._partitions.get(partition)
-        if where is None:
-            where = self._partitions[partition] = TopicPartition(self._topic, partition)
-        append_as_coordinator(self._topics, self._durable, where, records, done)
+        append_as_coordinator(self._topics, self._durable, TopicPartition(self._topic, partition), records, done)
+
+    def append_at_once(self, partition: int, records: FinishedBatch) -> int | None:
+        """The same where the flush mode lets nobody wait; None if it was not written, which `append` explains."""
+        log = self._topics.log(self._topic, partition) if self._durable.is_prompt else None
+        if log is None:
+            return None
+        try:
+            first_offset = log.append_finished(records, leader_epoch=leader_epoch(log))
+        except (ClientError, StorageFailed):
+            return None
+        self._durable.on_progress(log)
+        return first_offset
 
     def load(self, partition: int, done: Callable[[S | KohortError], None]) -> None:
         """Replay a partition."""

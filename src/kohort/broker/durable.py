@@ -34,8 +34,10 @@ class Durable:
     ) -> None:
         self._flusher = flusher
         flusher.tell = self._hear
+        self.is_prompt = flusher.is_prompt
+        """Whether everything is safe enough as soon as it is appended."""
         self._loop = loop
-        self._on_progress = on_progress
+        self.on_progress = on_progress
         self._afterwards = afterwards
         self._thread = threading.get_ident()
         self._unsafe: list[tuple[Log, int, FlusherTold]] = []
@@ -45,7 +47,7 @@ class Durable:
 
     def then(self, log: Log, offset: int, told: Told) -> None:
         """`told` hears when everything in the log below `offset` is safe, or that it is not."""
-        if self._flusher.is_prompt:
+        if self.is_prompt:
             self._tell(log, told, None)
         else:
             self._unsafe.append((log, offset, partial(self._tell, log, told)))
@@ -82,5 +84,5 @@ class Durable:
 
     def _tell(self, log: Log, told: Told, failure: StorageFailed | None) -> None:
         if failure is None:
-            self._on_progress(log)
+            self.on_progress(log)
         told(ErrorCode.NONE if failure is None else ErrorCode.KAFKA_STORAGE_ERROR)

@@ -51,12 +51,12 @@ class _Allowance(threading.local):
 _allowance = _Allowance()
 
 
-def reader_of(schema: Any) -> Read:
+def reader_of(schema: Any, most_entries: int = MOST_ENTRIES) -> Read:
     """Reads the fields of a request into a namespace; times are milliseconds."""
     read = _fields_reader(schema)
 
     def read_request(data: bytes, at: int) -> tuple[Any, int]:
-        _allowance.entries = MOST_ENTRIES
+        _allowance.entries = most_entries
         return read(data, at)
 
     return read_request
@@ -146,7 +146,7 @@ def _array_reader(read: Read, flexible: bool, nullable: bool) -> Read:
             raise Malformed(f"an array of {count} entries in {len(data) - at} bytes")
         _allowance.entries -= count
         if _allowance.entries < 0:
-            raise Malformed(f"more than {MOST_ENTRIES} entries")
+            raise Malformed("more entries than one message may have")
         values = []
         for _ in range(count):
             value, at = read(data, at)

@@ -141,7 +141,7 @@ def _settle_memory() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
+    gc.set_threshold(50_000, 20, 20)
     bytearray(_LARGE_BLOCK)
 
 

@@ -22,12 +22,17 @@ class Answers:
         self._is_giving = False
         self._waiting: deque[Callable[[], None]] = deque()
 
+    @property
+    def are_kept(self) -> bool:
+        """Whether an answer would have to wait now."""
+        return self._depth > 0 or self._is_giving
+
     def when_done(self, respond: Callable[[T], None]) -> Callable[[T], None]:
         """A callback for those who do not know when they may give the answer."""
         return partial(self._put, respond)
 
     def _put(self, respond: Callable[[T], None], answer: T) -> None:
-        if self._depth or self._is_giving:
+        if self.are_kept:
             self._waiting.append(partial(respond, answer))
         else:
             respond(answer)

@@ -48,6 +48,7 @@ from kohort.group.requests import (
     TxnOffsetCommitRequest,
 )
 from kohort.group.states import GroupState
+from kohort.group.written_commits import WrittenCommits
 from kohort.log.names import TopicPartition
 
 logger = logging.getLogger(__name__)
@@ -208,18 +209,25 @@ class GroupCoordinator:
     # Offsets
 
     def handle_commit_offsets(self, request: OffsetCommitRequest, respond: CommitCallback) -> None:
+        offsets = request.offsets
         error = self._status(request.group_id, may_be_empty=True)
+        group = self.manager.get_group(request.group_id)
         if error is ErrorCode.NONE:
-            error = self._refusal(self.manager.get_group(request.group_id), request)
+            error = self._refusal(group, request)
         if error is not ErrorCode.NONE:
-            respond(SameForAll(request.offsets, error))
+            respond(SameForAll(offsets, error))
             return
-        group = self.manager.get_or_create_group(request.group_id)
+        if group is None:
+            group = self.manager.get_or_create_group(request.group_id)
         member = group.members.get(request.member_id)
         if member is not None:
             self._rebalances.schedule_next_heartbeat(group, member)
+        if isinstance(offsets, WrittenCommits) and not self._answers.are_kept:  # noqa: SIM102  # narrows the type
+            if self.manager.store_at_once(group, offsets):
+                respond(SameForAll(offsets, ErrorCode.NONE))
+                return
         with self._answers:
-            self.manager.store_offsets(group, request.offsets, self._answers.when_done(respond))
+            self.manager.store_offsets(group, offsets, self._answers.when_done(respond))
 
     def _refusal(self, group: GroupMetadata | None, request: OffsetCommitRequest) -> ErrorCode:
         """Why a commit is not taken. A group that only keeps its offsets here has no members and no generation."""

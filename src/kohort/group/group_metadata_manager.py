@@ -231,7 +231,7 @@ class GroupMetadataManager:
             nonlocal is_settled
             is_settled = True
             if timer is not None:
-                timer.cancel()
+                timer.discard()
             with self._answers:
                 settled(error, position)
 
@@ -305,6 +305,17 @@ class GroupMetadataManager:
             return
         self._prepare_offsets(group, kept, producer_id)
         self.append(group.partition, records, settled, lambda: answer(ErrorCode.REQUEST_TIMED_OUT))
+
+    def store_at_once(self, group: GroupMetadata, commits: WrittenCommits) -> bool:
+        """The same for plain commits that nobody has to wait for; if they are not, nothing has happened."""
+        if group.offsets.received_txn_commits:
+            return False
+        position = self._log.append_at_once(group.partition, commits.batch)
+        if position is None:
+            return False
+        group.offsets.commit_at_once(commits, position)
+        self._metrics.offset_commits.record(len(commits))
+        return True
 
     def _commit_records(
         self, group_id: GroupId, offsets: Offsets, producer_id: int, producer_epoch: int

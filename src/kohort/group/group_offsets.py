@@ -44,11 +44,11 @@ class GroupOffsets:
         "_in_flight",
         "_pending_producers",
         "_received_consumer_commits",
-        "_received_txn_commits",
         "_transactions",
         "_unopened",
         "_unopened_in_flight",
         "prepared",
+        "received_txn_commits",
     )
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class GroupOffsets:
         self.prepared = 0
         """How often something was prepared: if it is the same as before, nobody has committed since."""
         self._received_consumer_commits = False
-        self._received_txn_commits = False
+        self.received_txn_commits = False
 
     def initialize(
         self,
@@ -169,11 +169,11 @@ class GroupOffsets:
     @property
     def are_consistent(self) -> bool:
         """Whether this generation has committed in one way only: mixing plain and transactional commits surprises."""
-        return not (self._received_consumer_commits and self._received_txn_commits)
+        return not (self._received_consumer_commits and self.received_txn_commits)
 
     def begin_generation(self) -> None:
         self._received_consumer_commits = False
-        self._received_txn_commits = False
+        self.received_txn_commits = False
 
     def prepare_commit(self, offsets: Collection[TopicPartition]) -> None:
         """Plain commits are about to be written."""
@@ -190,11 +190,20 @@ class GroupOffsets:
         if not isinstance(offsets, WrittenCommits):
             self._take(offsets, position)
             return
+        self._keep(offsets, position)
+
+    def _keep(self, commits: WrittenCommits, position: int) -> None:
         unopened = self._unopened
-        known = unopened.pop(offsets.shape, None)
-        unopened[offsets.shape] = known if known is not None and known[0] > position else (position, offsets)
+        known = unopened.pop(commits.shape, None)
+        unopened[commits.shape] = known if known is not None and known[0] > position else (position, commits)
         if len(unopened) > _MOST_UNOPENED:
             self._opened()
+
+    def commit_at_once(self, commits: WrittenCommits, position: int) -> None:
+        """They stand in the log already."""
+        self._received_consumer_commits = True
+        self.prepared += 1
+        self._keep(commits, position)
 
     def fail_pending_commit(self, offsets: Collection[TopicPartition]) -> None:
         """They do not."""
@@ -219,7 +228,7 @@ class GroupOffsets:
 
     def prepare_txn_commit(self, producer_id: int, partitions: Iterable[TopicPartition]) -> None:
         """Transactional commits are about to be written."""
-        self._received_txn_commits = True
+        self.received_txn_commits = True
         self.prepared += 1
         in_flight = self._transaction(producer_id).in_flight
         for partition in partitions:

@@ -27,6 +27,12 @@ class OffsetsLog(Protocol):
         A partition that is led elsewhere is NOT_LEADER_OR_FOLLOWER, a disk that failed KAFKA_STORAGE_ERROR.
         """
 
+    def append_at_once(self, partition: int, records: FinishedBatch) -> int | None:
+        """Write a batch if nobody has to wait for it, and tell at which offset it begins.
+
+        None if nothing was written, for whatever reason: `append` will tell.
+        """
+
     def load(self, partition: int, done: LoadCallback) -> None:
         """Replay a partition to its end, by the rule `position`."""
 

@@ -84,9 +84,9 @@ class Journal:
 
     def put(self, log: "Log", batches: bytes) -> None:
         """Something was appended to a log."""
-        entry = _encode(log.topic_partition, batches)
+        head = _entry_head(log.topic_partition, len(batches))
         with self._lock:
-            self._waiting.append(entry)
+            self._waiting += (head, batches)
             self._ends[log] = log.log_end_offset
             self._put += 1
 
@@ -311,8 +311,12 @@ def _check_nothing_follows(data: bytes, at: int, number: int, path: str) -> None
 
 
 def _encode(topic_partition: TopicPartition, batches: bytes) -> bytes:
+    return _entry_head(topic_partition, len(batches)) + batches
+
+
+def _entry_head(topic_partition: TopicPartition, size: int) -> bytes:
     name = topic_partition.topic.encode("ascii")
-    return len(name).to_bytes(2, "big") + name + _PARTITION.pack(topic_partition.partition, len(batches)) + batches
+    return len(name).to_bytes(2, "big") + name + _PARTITION.pack(topic_partition.partition, size)
 
 
 def _decode(entries: bytes) -> Iterator[JournalEntry]:

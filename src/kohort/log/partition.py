@@ -198,7 +198,7 @@ class Log:
         data = bytes(batch.data)
         next_offset = first + batch.record_count
         note = BatchNote(len(data), next_offset - 1, next_offset, batch.timestamp)
-        self._write(data, (note,), leader_epoch, self._clock.now_ms())
+        self._write(data, (note,), leader_epoch, batch.timestamp)
         if self.journal is not None:
             self.journal.put(self, data)
         self.producer_state.end_offset = next_offset

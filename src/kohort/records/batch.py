@@ -43,8 +43,8 @@ LOG_OVERHEAD = 12
 """Base offset and length, the same in every format."""
 
 _HEADER = struct.Struct(">qiibIhiqqqhii")
-_BASE_OFFSET = struct.Struct(">q")
-_LEADER_EPOCH = struct.Struct(">i")
+_PLACE = struct.Struct(">qii")
+"""Base offset, length of what follows on it, epoch of the leader."""
 _CRC_START = 21
 _LEGACY_OVERHEAD = {0: 14, 1: 22}
 
@@ -222,8 +222,7 @@ def increment_sequence(sequence: int, by: int) -> int:
 
 def stamp(batch: bytearray, *, base_offset: int, partition_leader_epoch: int) -> None:
     """Give a finished batch of format 2 its place in a log, in place."""
-    _BASE_OFFSET.pack_into(batch, 0, base_offset)
-    _LEADER_EPOCH.pack_into(batch, LOG_OVERHEAD, partition_leader_epoch)
+    _PLACE.pack_into(batch, 0, base_offset, len(batch) - LOG_OVERHEAD, partition_leader_epoch)
 
 
 def stamp_append_time(batch: bytearray, timestamp: int) -> None:

@@ -13,4 +13,4 @@ class FinishedBatch(NamedTuple):
     data: bytearray
     record_count: int
     timestamp: int
-    """Of all its records."""
+    """Of all its records: when it was made."""
