@@ -51,6 +51,8 @@ class Connection(asyncio.Protocol):
         """Requests that are not answered yet, or not before those in front of them are."""
         self._begun_bytes = 0
         self._answers = bytearray()
+        self._has_answers = False
+        """Whether the server knows that there is something to be written."""
         self._is_serving = False
         self._is_clogged = False
         self._is_paused = False
@@ -145,7 +147,9 @@ class Connection(asyncio.Protocol):
                 self._handle(self._frames.popleft())
         finally:
             self._is_serving = False
-            self._write_out()
+            if self._answers and not self._has_answers:
+                self._has_answers = True
+                self._server.write_soon(self)
         if self._last_words is not None and not self._frames and not self._begun:
             self._close(self._last_words)
         if self._is_paused and not self._is_clogged and not self._frames:
@@ -214,8 +218,8 @@ class Connection(asyncio.Protocol):
         begun = self._begun
         while begun and begun[0].is_answered:
             self._put(begun.popleft())
-        if not self._is_serving or len(self._answers) >= _WRITE_AT_ONCE:
-            self._write_out()
+        if len(self._answers) >= _WRITE_AT_ONCE:
+            self.write_out()
         self._serve()
 
     def _put(self, call: Call) -> None:
@@ -226,8 +230,9 @@ class Connection(asyncio.Protocol):
             self._answers += len(answer).to_bytes(_FRAME_HEAD, "big")
             self._answers += answer
 
-    def _write_out(self) -> None:
+    def write_out(self) -> None:
         """All answers that are ready, in one go: each write is a call to the system."""
+        self._has_answers = False
         if self._answers and self._transport is not None:
             self._transport.write(bytes(self._answers))
         self._answers.clear()
@@ -238,7 +243,7 @@ class Connection(asyncio.Protocol):
         self._frames.clear()
 
     def _close(self, reason: str) -> None:
-        self._write_out()
+        self.write_out()
         if self._transport is not None:
             logger.info("connection from %s is closed: %s", self._host, reason)
             self._traffic.bad_requests += 1
@@ -248,5 +253,6 @@ class Connection(asyncio.Protocol):
 
     def close(self) -> None:
         """The server is going down; what was written still goes out."""
+        self.write_out()
         if self._transport is not None:
             self._transport.close()

@@ -24,6 +24,7 @@ class Server:
         self.connections: set[Connection] = set()
         self.new_authenticator: NewAuthenticator | None = None
         """What connections have to say who they are to; None: to nobody."""
+        self._to_write: list[Connection] = []
         self._listener: asyncio.Server | None = None
         self._idle_check: asyncio.TimerHandle | None = None
 
@@ -43,6 +44,20 @@ class Server:
             connection.close()
         if self._listener is not None:
             await self._listener.wait_closed()
+
+    def write_soon(self, connection: Connection) -> None:
+        """At the end of this turn of the loop the connection's answers are written, together with those of others.
+
+        A client that waits for many answers is woken once then, and not anew for each of them.
+        """
+        if not self._to_write:
+            self.loop.call_soon(self._write_all)
+        self._to_write.append(connection)
+
+    def _write_all(self) -> None:
+        connections, self._to_write = self._to_write, []
+        for connection in connections:
+            connection.write_out()
 
     def _close_idle(self) -> None:
         allowed = self.broker.config.connections_max_idle_ms / 1000
