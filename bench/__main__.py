@@ -1,6 +1,6 @@
 """`make bench`: every figure of this project's ground, measured in one run and told as ratios.
 
-python -m bench [--quick] [--coordinator | --broker | --spark | --load] [--json FILE]
+python -m bench [--quick | --huge] [--coordinator | --broker | --spark | --load] [--json FILE]
 """
 
 import argparse
@@ -140,7 +140,9 @@ def coordinating() -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="a look: shorter, smaller, and the broker without Kafka")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", action="store_true", help="a look: shorter, smaller, and the broker without Kafka")
+    size.add_argument("--huge", action="store_true", help="the pipeline on logs of up to 100 million records (25 GB)")
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--coordinator", action="store_true", help="the coordinator only")
     only.add_argument("--broker", action="store_true", help="the broker only, beside Kafka and kfake")
@@ -162,7 +164,7 @@ def main() -> None:
         if is_all or args.broker:
             rows += broker.measure(work / "broker", QUICK if args.quick else FULL)
         if is_all or args.spark:
-            rows += spark.measure(work / "spark", args.quick)
+            rows += spark.measure(work / "spark", args.quick, args.huge)
         if args.load:
             rows += heartbeats.measure(work / "load", 10 if args.quick else heartbeats.SECONDS)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

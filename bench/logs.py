@@ -1,16 +1,21 @@
 """Logs to measure on: `__consumer_offsets` of any size, made in seconds.
 
 A block of commits is encoded record by record, the way a coordinator writes them: 2,000 groups of 1 to 30 partitions,
-a batch for each commit, a group record now and then, one commit in fifty inside a transaction. A larger log is that
-block again and again, each time with the offsets that follow; they stand outside of a batch's checksum.
+a batch for each commit, a group record now and then, one commit in fifty inside a transaction. Each commit is further
+than the one before it, as consumers go. A larger log is that block again and again, each time at the offsets and times
+that follow, with commits that go on from those of the block before.
 """
 
 import random
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from crc32c import crc32c
+from numpy.typing import NDArray
 
 from kohort.records.batch import Record, RecordBatch
+from kohort.records.columns import decode
 from kohort.records.consumer_protocol import (
     Assignment,
     Subscription,
@@ -19,7 +24,8 @@ from kohort.records.consumer_protocol import (
     encode_subscription,
 )
 from kohort.records.control import ControlType, Marker, marker_batch
-from kohort.records.kernels import BASE_OFFSET, HEAD_WIDTH, POSITION, scan_batches
+from kohort.records.kernels import MAX_TIMESTAMP, POSITION, SIZE
+from kohort.records.key_table import OFFSET_KIND, KeyTable
 from kohort.records.offsets_topic import (
     GroupKey,
     GroupMetadataValue,
@@ -34,12 +40,21 @@ BLOCK_RECORDS = 300_000
 SEGMENT_BYTES = 104_857_600
 START_MS = 1_790_000_000_000
 
+_FASTEST = 1_000
+"""Messages from one commit of a consumer to the next, less than that."""
+
+_BASE_TIMESTAMP, _MAX_TIMESTAMP, _CHECKSUM, _CHECKED = 27, 35, 17, 21
+"""Where these stand in a batch."""
+_COMMITTED, _COMMIT_TIMESTAMP = 2, 16
+"""Where these stand in the value of a commit without metadata."""
+
 
 def block(seed: int = 7) -> tuple[bytes, int]:
     """About `BLOCK_RECORDS` records, and how many offsets they take."""
     rng = random.Random(seed)
     groups = [(f"payments-service-{n:04d}", rng.choice(_TOPICS), rng.choice(_SIZES)) for n in range(2000)]
     out, offset, commits = bytearray(), 0, 0
+    reached: Counter[tuple[str, int]] = Counter()
     while offset < BLOCK_RECORDS:
         group, topic, partitions = rng.choice(groups)
         now = START_MS + commits
@@ -49,13 +64,15 @@ def block(seed: int = 7) -> tuple[bytes, int]:
         else:
             transactional = commits % 50 == 0
             producer_id = commits % 1000 if transactional else -1
+            for n in range(partitions):
+                reached[group, n] += rng.randrange(_FASTEST)
             batch = RecordBatch.build(
                 [
                     Record(
                         offset + n,
                         now,
                         encode_key(OffsetKey(group, topic, n)),
-                        encode_value(OffsetCommitValue(rng.randrange(1 << 40), "", now, leader_epoch=3)),
+                        encode_value(OffsetCommitValue(reached[group, n], "", now, leader_epoch=3)),
                     )
                     for n in range(partitions)
                 ],
@@ -105,11 +122,7 @@ def _group_record(offset: int, now: int, group: str) -> Record:
 def write_log(directory: Path, records: int, *, partitions: int = 1, seed: int = 7) -> int:
     """A log of at least so many records under `directory`; returns how many there are."""
     data, span = block(seed)
-    stamped = np.frombuffer(bytearray(data), np.uint8)
-    heads = np.empty((len(data) // 61, HEAD_WIDTH), np.int64)
-    count, _, _ = scan_batches(stamped, 0, len(stamped), heads)
-    places = heads[:count, POSITION, None] + np.arange(8)
-    bases = heads[:count, BASE_OFFSET]
+    blocks = _Blocks(data)
     repeats = -(-records // (span * partitions))
     for partition in range(partitions):
         path = directory / f"__consumer_offsets-{partition}"
@@ -120,10 +133,50 @@ def write_log(directory: Path, records: int, *, partitions: int = 1, seed: int =
                 if segment is not None:
                     segment.close()
                 segment, size = (path / f"{repeat * span:020d}.log").open("wb"), 0
-            offsets = (bases + repeat * span).astype(">i8").view(np.uint8).reshape(-1, 8)
-            stamped[places] = offsets
-            segment.write(stamped.data)
+            segment.write(blocks.at(repeat, span))
             size += len(data)
         if segment is not None:
             segment.close()
     return repeats * span * partitions
+
+
+class _Blocks:
+    """A block at any place of a log."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = np.frombuffer(bytearray(data), np.uint8)
+        columns = decode(self._data.copy(), KeyTable()).columns
+        self._positions, self._sizes = columns.heads[:, POSITION], columns.heads[:, SIZE]
+        rows = columns.of_kind(OFFSET_KIND)
+        commits, keys = columns.value_starts[rows], columns.key_ids[rows]
+        times = [(self._positions + place) for place in (_BASE_TIMESTAMP, _MAX_TIMESTAMP)]
+        self._offsets = _Field(self._data, self._positions)
+        self._committed = _Field(self._data, commits + _COMMITTED)
+        reached = np.zeros(columns.keys.size, np.int64)
+        np.maximum.at(reached, keys, self._committed.first)
+        self._ahead = reached[keys]
+        self._times = [_Field(self._data, places) for places in (*times, commits + _COMMIT_TIMESTAMP)]
+        self._took_ms = int(columns.heads[:, MAX_TIMESTAMP].max()) - START_MS + 1
+
+    def at(self, repeat: int, span: int) -> memoryview:
+        """The block as it stands behind so many others."""
+        self._offsets.move(repeat * span)
+        self._committed.move(repeat * self._ahead)
+        for field in self._times:
+            field.move(repeat * self._took_ms)
+        for position, size in zip(self._positions.tolist(), self._sizes.tolist(), strict=True):
+            checksum = crc32c(self._data.data[position + _CHECKED : position + size])
+            self._data.data[position + _CHECKSUM : position + _CHECKED] = checksum.to_bytes(4, "big")
+        return self._data.data
+
+
+class _Field:
+    """A number of eight bytes that stands at many places of a block."""
+
+    def __init__(self, data: NDArray[np.uint8], places: NDArray[np.int64]) -> None:
+        self._data, self._places = data, places[:, None] + np.arange(8)
+        self.first = np.ascontiguousarray(data[self._places]).view(">i8")[:, 0].astype(np.int64)
+
+    def move(self, distance: int | NDArray[np.int64]) -> None:
+        """Let it be so much more than it was at first, everywhere or at each place."""
+        self._data[self._places] = (self.first + distance).astype(">i8").view(np.uint8).reshape(-1, 8)

@@ -110,7 +110,7 @@ def apache_kafka(settings: dict[str, str]) -> Start:
             str(properties),
         ]
         subprocess.run(format_storage, stdout=subprocess.DEVNULL, check=True)
-        with _running(f"Kafka {KAFKA_VERSION}", [*java, "kafka.Kafka", str(properties)], port, work) as server:
+        with running(f"Kafka {KAFKA_VERSION}", [*java, "kafka.Kafka", str(properties)], port, work) as server:
             yield server
 
     return start
@@ -125,7 +125,7 @@ def kohort(settings: dict[str, str]) -> Start:
         command += ["--data", str(work / "data")]
         for name, value in settings.items():
             command += ["--set", f"{name}={value}"]
-        with _running(f"kohort, flush {settings['log.flush.mode']}", command, port, work) as server:
+        with running(f"kohort, flush {settings['log.flush.mode']}", command, port, work) as server:
             yield server
 
     return start
@@ -136,7 +136,7 @@ def kfake(work: Path) -> Iterator[Server]:
     """franz-go's, all in memory."""
     work.mkdir(parents=True)
     port = free_port()
-    with _running("kfake", [str(client.program("kfake")), str(port)], port, work) as server:
+    with running("kfake", [str(client.program("kfake")), str(port)], port, work) as server:
         yield server
 
 
@@ -146,12 +146,12 @@ def nothing(work: Path) -> Iterator[Server]:
     work.mkdir(parents=True)
     port = free_port()
     command = [str(client.program("load")), "nothing", "-addr", f"127.0.0.1:{port}"]
-    with _running("nothing", command, port, work) as server:
+    with running("nothing", command, port, work) as server:
         yield server
 
 
 @contextlib.contextmanager
-def _running(name: str, command: list[str], port: int, work: Path) -> Iterator[Server]:
+def running(name: str, command: list[str], port: int, work: Path) -> Iterator[Server]:
     log = work / "output.txt"
     with log.open("wb") as output:
         began = time.perf_counter()
