@@ -1,0 +1,1 @@
+"""The protocol of groups as a client speaks it."""
