@@ -14,6 +14,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kohort needs Python 3.11 or newer")'
 	$(PYTHON) -m venv $(VENV)
 	PIP_CONSTRAINT=constraints.txt $(BIN)/pip install --quiet --disable-pip-version-check --editable '.[spark,dev]'
+	$(BIN)/python -m compileall -q src
+	$(BIN)/python -c 'import kohort.broker.commit_transcoder, kohort.records.fold_kernels'
 	touch $@
 
 test: install check behaviours ## lint, types, layers, documents and every test
@@ -30,11 +32,11 @@ $(SPARK_VENV)/installed: pyproject.toml constraints.txt
 		--editable '.[spark,dev]' pyspark==$(OLDEST_SPARK)
 	touch $@
 
-test-spark: install $(SPARK_VENV)/installed ## the Spark tests with the oldest pyspark, and on a cluster of two workers
-	$(SPARK_VENV)/bin/pytest tests/spark
+test-spark: install $(SPARK_VENV)/installed ## the Spark tests with the oldest pyspark, Delta and Iceberg, and a cluster of two workers
+	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest tests/spark
 	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest tests/spark
 
-test-kafka: install ## beside Apache Kafka itself (needs Java and Maven)
+test-kafka: install $(SPARK_VENV)/installed ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
 
 test-clients: install ## real clients in Java, Go and JavaScript (needs Java, Maven, Go, Node)

@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs import clients, pipeline
+from docs import clients, groups, pipeline
 from docs.behaviours import ROOT, coverage, faithfulness
 from docs.states import draw
 
@@ -18,6 +18,7 @@ def documents() -> dict[Path, str]:
         ROOT / "docs" / "states.svg": draw(),
         ROOT / "docs" / "clients.md": clients.page(),
         ROOT / "docs" / "pipeline.md": pipeline.page(),
+        ROOT / "docs" / "groups.md": groups.page(),
     }
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 
-import click
-
+from docs.live import sections
+from docs.options import cells, options
 from kohort.cli.pipeline import pipeline
 from kohort.cli.restore import restore
+from kohort.spark.choices import DELTA, ICEBERG
+from kohort.spark.formats import TRIED, TRIED_SPARK
 from kohort.spark.pipeline import TABLES
 from kohort.spark.schema import columns_of, schema_of
 
@@ -17,10 +19,10 @@ INTRO = """# The offsets topic as tables
 kohort pipeline SOURCE --out DIR
 ```
 
-reads a log of `__consumer_offsets` (a segment file, a partition directory or a Kafka log directory; of a live
-broker or a dead one) and leaves fifteen tables in DIR, each a directory of Parquet files with a comment on every
-column. Spark does the work: on all cores of this machine, or wherever `--master` says. Java 17 or newer is found by
-itself.
+reads a log of `__consumer_offsets` (a segment file, a partition directory or a Kafka log directory, of a broker that
+runs or is dead, or `kafka://HOST:PORT` of a live cluster) and leaves fifteen tables in DIR, each a directory of Parquet
+files with a comment on every column. Spark does the work: on all cores of this machine, or wherever `--master` says.
+Java 17 or newer is found by itself.
 
 - **A run replaces all tables, or none.** It writes beside the old ones and renames at the end; `kohort.json`, which
   says what was made from what, is replaced last. A run that fails or is interrupted leaves everything as it was.
@@ -31,25 +33,26 @@ itself.
 - **All tables speak of one time**: `--as-of`, or else when something was last heard of the log. As of a time, each
   partition of the offsets topic is what stands before its first batch that is later. The log may grow meanwhile: no
   table goes beyond what the replay saw.
-- **Lag** needs to know where topics end. If SOURCE is a log directory with data topics beside the offsets topic,
-  their segments tell, and their time indexes tell when records came. Otherwise the furthest commit of any group
-  stands in, and lag is a lower bound. Each row says which it was (`source`).
+- **Lag** needs to know where topics end. A live cluster is asked. If SOURCE is a log directory with data topics beside
+  the offsets topic, their segments tell, and their time indexes tell when records came. Otherwise the furthest commit
+  of any group stands in, and lag is a lower bound. Each row says which it was (`source`).
 - `lag_status` has a row for each commit at which a status changed, not for those at which it stayed as it was.
 - Damage goes to `quarantine`; with `--mode failfast` it ends the run.
 
 Exit codes: 0 done, 1 the work failed (one line says why), 2 wrong usage.
 """
 
-FORMATS = """## Delta and Iceberg
+FORMATS = f"""## Delta and Iceberg
 
 `--format delta` and `--format iceberg` write the same tables in those formats, each replaced in one step that their
-readers do not notice. Spark needs their package, in the version that goes with it, here for Spark 4.0:
+readers do not notice. Spark needs their package, in the version that goes with it. `make test-spark` tries these with
+pyspark {TRIED_SPARK}:
 
 ```
 kohort pipeline SOURCE --out DIR --format delta \\
-  --conf spark.jars.packages=io.delta:delta-spark_2.13:4.0.0
+  --conf spark.jars.packages={TRIED[DELTA]}
 kohort pipeline SOURCE --out DIR --format iceberg \\
-  --conf spark.jars.packages=org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.10.0
+  --conf spark.jars.packages={TRIED[ICEBERG]}
 ```
 
 The settings that the formats need besides are made by the command. Iceberg's tables are those of a Hadoop catalog
@@ -86,30 +89,8 @@ A compacted log remembers less: what a later commit of the same group and partit
 
 def page() -> str:
     """The whole of `docs/pipeline.md`."""
-    parts = [INTRO, "\n".join(_options(pipeline)), FORMATS, RESTORE, "\n".join(_options(restore))]
+    parts = [INTRO, "\n".join(options(pipeline)), sections(), FORMATS, RESTORE, "\n".join(options(restore))]
     return "\n".join([*parts, "## The tables", "", *_tables(), ""]).rstrip("\n") + "\n"
-
-
-def _options(command: click.Command) -> Iterator[str]:
-    yield f"Options of `kohort {command.name}`:"
-    yield ""
-    yield "| option | |"
-    yield "|---|---|"
-    for option in command.params:
-        if isinstance(option, click.Option):
-            names = ", ".join(f"`{name}`" for name in option.opts)
-            yield _cells(names, f"{option.help or ''}{_more(option)}")
-    yield ""
-
-
-def _more(option: click.Option) -> str:
-    choices = f" {' or '.join(f'`{choice}`' for choice in option.type.choices)}" if _chooses(option) else ""
-    default = f" Default: `{option.default}`." if option.show_default else ""
-    return f"{choices}{'.' if choices else ''}{default}"
-
-
-def _chooses(option: click.Option) -> bool:
-    return isinstance(option.type, click.Choice)
 
 
 def _tables() -> Iterator[str]:
@@ -120,14 +101,10 @@ def _tables() -> Iterator[str]:
         yield "|---|---|---|"
         types = {field.name: field.dataType.simpleString() for field in schema_of(table)}
         for column in columns_of(table):
-            yield _cells(f"`{column.name}`", _shortened(types[column.name]), column.comment)
+            yield cells(f"`{column.name}`", _shortened(types[column.name]), column.comment)
         yield ""
 
 
 def _shortened(type_: str) -> str:
     """Structures are told by their columns' comments; their fields would fill the page."""
     return type_ if len(type_) < 40 else "array of structures"
-
-
-def _cells(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,8 +1,10 @@
 """Counts the disks that the crash tests have started on, and tells the sum at the end."""
 
 import pytest
+from xdist.remote import Producer
 
 from tests.log.tally import PROPERTY, Tally
+from tests.scheduling import SparkTogether, make_scheduler
 
 
 class _Counter:
@@ -25,6 +27,11 @@ class _Counter:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Counter(), "crash images")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> SparkTogether | None:
+    return make_scheduler(config, log)
 
 
 @pytest.fixture

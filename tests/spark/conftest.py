@@ -1,4 +1,4 @@
-"""One Spark for all tests of this directory, which one worker of pytest runs."""
+"""One Spark for all tests of this directory, which one worker of pytest runs (`tests/scheduling.py`)."""
 
 import contextlib
 import os
@@ -16,12 +16,10 @@ HERE = Path(__file__).parent
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whoever asks for `spark` goes to the one worker that has it. pyspark 4.0 leaves sockets open to it."""
+    """pyspark 4.0 leaves sockets open."""
     for item in items:
-        if HERE in item.path.parents and "spark" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.xdist_group("spark"))
-            if pyspark.__version__.startswith("4.0."):
-                item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
+        if HERE in item.path.parents and pyspark.__version__.startswith("4.0."):
+            item.add_marker(pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"))
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,9 @@ class Watched:
         self.made[what] = rows
 
 
-def run_on(spark: SparkSession, source: Path, out: Path, watcher: Watched | None = None, **changes: Any) -> Manifest:
+def run_on(
+    spark: SparkSession, source: Path | str, out: Path, watcher: Watched | None = None, **changes: Any
+) -> Manifest:
     return run(spark, Order(source=str(source), out=out, **changes), watcher or Watched())
 
 

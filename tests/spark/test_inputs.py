@@ -1,5 +1,6 @@
 """What is to be read: paths to logs, logs to stretches, stretches to shares. No Spark is needed."""
 
+import os
 import pickle
 from pathlib import Path
 
@@ -171,8 +172,10 @@ def test_shares_are_of_equal_size() -> None:
 
 def test_a_large_log_is_shared_out_by_bytes_and_a_small_one_is_not() -> None:
     gigabytes = share_out([log_of(*[100 << 20] * 100)])
-    assert 75 <= len(gigabytes) <= 90
+    assert 75 <= len(gigabytes) <= 90 + (os.cpu_count() or 1)
     assert len(share_out([log_of(1 << 20, 2 << 20)])) == 1
+    cores = os.cpu_count() or 1
+    assert all(len(share_out([log_of((128 * cores + odd) << 20)])) % cores == 0 for odd in (1, 77, 128, 300))
     assert share_out([]) == [[]]
     assert share_out([log_of(0)]) == [[]]
 

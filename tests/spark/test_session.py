@@ -8,7 +8,6 @@ import sysconfig
 import zipfile
 from pathlib import Path
 
-import pytest
 from pyspark.sql import SparkSession
 
 from kohort.spark.session import get_spark, local_memory
@@ -37,7 +36,6 @@ print(json.dumps({"rows": rows, "refused": refused, "java": os.environ.get("JAVA
 """
 
 
-@pytest.mark.xdist_group("spark")
 def test_spark_keeps_quiet_even_when_something_fails() -> None:
     golden = str(GOLDEN[0].path)
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_PYTHON")}

@@ -17,7 +17,9 @@ from kohort.errors import KohortError
 _COMMANDS = {
     "demo": "A log made, dumped and replayed before your eyes.",
     "dump": "Every record of an offsets topic, decoded.",
+    "groups": "Consumer groups of a running cluster.",
     "pipeline": "The offsets topic as tables, made by Spark.",
+    "report": "The tables of a run as one HTML file.",
     "restore": "The offsets of groups as they were at a time.",
     "serve": "A broker that Kafka clients connect to.",
     "state": "Groups and offsets as a broker would load them.",

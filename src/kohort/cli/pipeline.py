@@ -6,14 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kohort.cli.command_config import COMMAND_CONFIG_HELP, client_settings
 from kohort.cli.output import moment, table
 from kohort.cli.spark_session import need_spark, setting, spark_for
-from kohort.cli.spark_steps import spark_steps
+from kohort.cli.spark_steps import Lines, spark_steps
 from kohort.config import GroupConfig
 from kohort.spark.choices import FORMATS, MODES, PARQUET, PERMISSIVE, POSITION, RULES
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kohort.spark.manifest import Manifest
+    from kohort.spark.order import Order
 
 
 @click.command()
@@ -43,6 +47,15 @@ if TYPE_CHECKING:
     help="offsets.retention.minutes for the table expiry.",
 )
 @click.option("--format", "format_", type=click.Choice(FORMATS), default=PARQUET, show_default=True)
+@click.option("--command-config", type=click.Path(path_type=Path), help=COMMAND_CONFIG_HELP)
+@click.option("--follow", "follows", is_flag=True, help="Keep the tables current, until Ctrl-C.")
+@click.option(
+    "--refresh-seconds",
+    type=click.FloatRange(min=1),
+    default=60.0,
+    show_default=True,
+    help="How often --follow makes the tables anew that are derived from the whole history.",
+)
 @click.option("--master", help="Spark's master; all cores of this machine by default.")
 @click.option("--conf", "settings", multiple=True, type=setting, help="A setting of Spark's: spark.name=value.")
 def pipeline(
@@ -54,13 +67,16 @@ def pipeline(
     mode: str,
     retention_minutes: int,
     format_: str,
+    command_config: Path | None,
+    follows: bool,
+    refresh_seconds: float,
     master: str | None,
     settings: tuple[tuple[str, str], ...],
 ) -> None:
     """The offsets topic as tables, made by Spark.
 
-    SOURCE is a segment file, a partition directory or a Kafka log directory. The tables under --out are replaced when
-    all of them are there; a run that fails changes nothing.
+    SOURCE is a segment file, a partition directory, a Kafka log directory, or kafka://HOST:PORT of a live cluster. The
+    tables under --out are replaced when all of them are there; a run that fails changes nothing.
     """
     need_spark()
     from kohort.spark.order import Order
@@ -74,15 +90,29 @@ def pipeline(
         mode=mode,
         format=format_,
         retention_minutes=retention_minutes,
+        kafka=client_settings(command_config),
     )
     order.check()
     with spark_for(master, dict(settings), format_, out) as spark:
+        if follows:
+            _follow(spark, order, refresh_seconds)
+            return
         from kohort.spark.pipeline import STEPS, run
 
-        with spark_steps(spark, STEPS) as watcher:
+        with spark_steps(spark, STEPS + (order.live is not None)) as watcher:
             manifest = run(spark, order, watcher)
     for line in _summary(manifest, out):
         click.echo(line)
+
+
+def _follow(spark: "SparkSession", order: "Order", refresh_seconds: float) -> None:
+    """Keep the tables current until Ctrl-C, which is how it ends well."""
+    from kohort.spark.follow import Batch, follow
+
+    def tell(batch: Batch) -> None:
+        click.echo(f"kohort: {batch.records:,} records more, in the tables after {batch.seconds:.1f} s", err=True)
+
+    follow(spark, order, Lines(), tell, refresh_s=refresh_seconds)
 
 
 def _summary(manifest: "Manifest", out: Path) -> Iterator[str]:

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kohort.cli.command_config import COMMAND_CONFIG_HELP
 from kohort.cli.output import moment, printable, table, time_text
 from kohort.cli.spark_session import need_spark, setting, spark_for
+from kohort.cli.whole_file import write_whole
 from kohort.errors import KohortError
+from kohort.log.security import parse_security, read_properties
 from kohort.spark.restore_plan import Compared, Planned, Verdict, compare, formulas, to_csv, unwritable
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ _NAMED = 5
 @click.option("--group", "groups", multiple=True, help="Only this group; may be given several times.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the plan here, not to stdout.")
 @click.option("--bootstrap", metavar="HOST:PORT", help="The cluster to compare with.")
+@click.option("--command-config", type=click.Path(path_type=Path), help=COMMAND_CONFIG_HELP)
 @click.option("--clamp", is_flag=True, help="Take the nearest offset that the cluster holds.")
 @click.option("--apply", "apply_", is_flag=True, help="Set the offsets in the cluster, after asking.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -36,6 +40,7 @@ def restore(
     groups: tuple[str, ...],
     out: Path | None,
     bootstrap: str | None,
+    command_config: Path | None,
     clamp: bool,
     apply_: bool,
     yes: bool,
@@ -58,7 +63,8 @@ def restore(
         return
     from kohort.spark.restore_target import Target
 
-    with Target(bootstrap) as target:
+    security = parse_security({} if command_config is None else read_properties(command_config))
+    with Target(bootstrap, security) as target:
         there = target.groups(sorted({planned.group for planned in plan}))
         compared = _compared(plan, target, there, clamp)
         final = [row.clamped() for row in compared] if clamp else plan
@@ -96,7 +102,7 @@ def _write(plan: Sequence[Planned], out: Path | None) -> None:
     if out is None:
         click.echo(text, nl=False)
     else:
-        out.write_text(text, encoding="utf-8", newline="")
+        write_whole(out, text)
         count = len({planned.group for planned in written})
         click.echo(f"kohort: {len(written)} offsets, {count} groups: written to {out}", err=True)
     if odd := formulas(written):

@@ -43,10 +43,11 @@ class Partition(Protocol):
 def open_source(source: str, topic: str) -> Iterator[Sequence[Partition]]:
     """The partitions of `topic` that `source` holds: a file, a directory, or kafka://HOST:PORT."""
     if source.startswith(LIVE_SCHEME):
-        from kohort.log.live import LiveCluster
+        from kohort.log.cluster import LiveCluster
+        from kohort.log.live import live_partitions
 
-        with contextlib.closing(LiveCluster(source)) as cluster:
-            yield cluster.partitions(topic)
+        with LiveCluster(source) as cluster:
+            yield live_partitions(cluster, topic)
     else:
         from kohort.log.stored import find_partitions
 

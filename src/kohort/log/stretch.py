@@ -18,6 +18,7 @@ from kohort.records import kernels
 from kohort.records.batch import CONTROL, read_batch
 from kohort.records.columns import Buffers, Columns, Frames, decode, scan
 from kohort.records.control import ControlType, decode_control_type
+from kohort.records.kernels import Longs
 from kohort.records.key_table import KeyTable
 from kohort.records.machine import Bytes
 
@@ -85,13 +86,21 @@ def _read(file: OpenFile, position: int, room: memoryview) -> int:
 
 
 def stretch_columns(
-    file: OpenFile, size: int, start: int, end: int, keys: Callable[[], KeyTable], on_damage: OnDamage
+    file: OpenFile,
+    size: int,
+    start: int,
+    end: int,
+    keys: Callable[[], KeyTable],
+    on_damage: OnDamage,
+    *,
+    is_border: bool = False,
 ) -> Iterator[tuple[int, Columns]]:
     """The sound batches of a stretch as columns, a window at a time, each with the byte where its window begins.
 
-    Columns are good until the next ones are asked for. The key table is asked for anew with every window.
+    Columns are good until the next ones are asked for. The key table is asked for anew with every window. Where a
+    batch is known to begin at `start`, `is_border`, the file is not looked at before that.
     """
-    border = first_border(file, size, start)
+    border = start if is_border else first_border(file, size, start)
     if border is None:
         return
     buffers = Buffers()
@@ -125,6 +134,25 @@ def first_border(file: OpenFile, size: int, start: int) -> int | None:
             border = _first_at(frames, start - window.position)
             return None if border is None else window.position + border
     return 0
+
+
+def batch_borders(file: OpenFile, size: int, start: int) -> Iterator[tuple[Longs, Longs, Longs]]:
+    """Where the sound batches from a border on begin and end, and the offsets behind them, a window at a time.
+
+    What is cut off at the end is not there yet.
+    """
+    buffers = Buffers()
+    for window in _windows(file, size, start, size):
+        frames = scan(window.data, final=False, buffers=buffers)
+        heads = frames.heads
+        starts = heads[:, kernels.POSITION] + window.position
+        # A message of the old formats, also one that holds others, is told by its last offset.
+        deltas = np.where(heads[:, kernels.MAGIC] == 2, heads[:, kernels.LAST_OFFSET_DELTA], 0)
+        nexts = heads[:, kernels.BASE_OFFSET] + deltas + 1
+        yield starts, starts + heads[:, kernels.SIZE], nexts
+        if window.final:
+            return
+        window.use(frames.consumed, frames.lost)
 
 
 def _first_at(frames: Frames, start: int) -> int | None:

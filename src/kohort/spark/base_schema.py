@@ -164,6 +164,16 @@ BASE: dict[str, Columns] = {
         Column("damaged", pa.int64(), "How many were passed over, for their batch is damaged; as `quarantine` counts"),
         Column("piece", pa.binary(), "What the piece does to the state before it, in the format of kohort's replay"),
     ),
+    "written": (
+        Column("table", pa.string(), "Name of a table"),
+        Column("file", pa.string(), "File in the table's directory that the task has written"),
+        Column("rows", pa.int64(), "How many rows it holds"),
+        Column("seconds", pa.float64(), "How long the task was busy with it"),
+    ),
+    "marks": (
+        Column("start", pa.string(), "Where a micro-batch begins, by partition, as JSON"),
+        Column("end", pa.string(), "Where it ends"),
+    ),
     "end_offsets": (
         Column("topic", pa.string(), "Topic"),
         Column("topic_partition", pa.int32(), "Partition of that topic"),

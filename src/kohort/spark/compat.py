@@ -3,7 +3,7 @@
 import importlib
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,3 +34,36 @@ def parallelism(spark: "SparkSession") -> int:
         return int(spark.sparkContext.defaultParallelism)
     except AttributeError:
         return os.cpu_count() or 1
+
+
+def _stream_module() -> Any:
+    """What Spark has from 4.2 on for streams that limit their batches."""
+    try:
+        return importlib.import_module("pyspark.sql.streaming.datasource")
+    except ModuleNotFoundError:
+        return None
+
+
+def admits() -> bool:
+    """Whether a stream of ours is told where a batch begins and how much it may hold."""
+    return _stream_module() is not None
+
+
+def _available_now() -> type[Any]:
+    module = _stream_module()
+    return object if module is None else cast(type[Any], module.SupportsTriggerAvailableNow)
+
+
+AvailableNow = _available_now()
+"""What a stream that knows `Trigger.AvailableNow` has to be, or just any object."""
+
+
+def read_limit_of(most: int | None) -> Any:
+    """So many rows, or all, as Spark says it."""
+    module = _stream_module()
+    return module.ReadAllAvailable() if most is None else module.ReadMaxRows(most)
+
+
+def rows_limit(limit: Any) -> int | None:
+    """How many rows Spark allows."""
+    return limit.max_rows if isinstance(limit, _stream_module().ReadMaxRows) else None

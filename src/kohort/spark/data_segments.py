@@ -24,7 +24,7 @@ from kohort.spark.arrays import time_or_none
 from kohort.spark.places import locate
 from kohort.spark.schema import arrow_schema_of
 
-_NOT_DATA = ("__transaction_state", "__share_group_state", "__cluster_metadata")
+NOT_DATA = ("__transaction_state", "__share_group_state", "__cluster_metadata")
 
 _SAMPLES = 64
 """How many times are kept of a segment."""
@@ -74,7 +74,7 @@ def find_ends(source: str, offsets_topic: str, last_heard: int) -> Ends | None:
         at = max((timestamp for timestamp, _ in samples), default=last_heard)
         start = max(_base_offset(segments[0]), starts.get(topic_partition, 0))
         ends.append({**key, "start_offset": start, "end_offset": end, "at": time_or_none(at)})
-        times += [{**key, "offset": offset, "timestamp": time_or_none(time)} for time, offset in _rising(samples)]
+        times += [{**key, "offset": offset, "timestamp": time_or_none(time)} for time, offset in rising(samples)]
     if not ends:
         return None
     return Ends(
@@ -87,7 +87,7 @@ def _data_partitions(place: Place, directory: str, offsets_topic: str) -> Iterat
     for name in place.names(directory):
         found = parse_partition_directory(name)
         path = os.path.join(directory, name)
-        if found and found.topic not in (offsets_topic, *_NOT_DATA) and place.is_directory(path):
+        if found and found.topic not in (offsets_topic, *NOT_DATA) and place.is_directory(path):
             yield found, path
 
 
@@ -174,7 +174,7 @@ def _entries(place: Place, segment: str, kind: str, type_: np.dtype[np.void], ri
     return entries[: int(falls[0])] if len(falls) else entries
 
 
-def _rising(samples: list[Sample]) -> Iterator[Sample]:
+def rising(samples: list[Sample]) -> Iterator[Sample]:
     """The samples in the order of their offsets, without those whose time goes back."""
     latest = NO_TIMESTAMP
     for timestamp, offset in sorted(set(samples), key=lambda sample: (sample[1], sample[0])):

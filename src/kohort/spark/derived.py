@@ -6,7 +6,6 @@ from datetime import datetime
 
 from pyspark.sql import DataFrame
 
-from kohort.spark.group_tables import assignments_of, members_of
 from kohort.spark.tables.expiry import expiry
 from kohort.spark.tables.lag import lag
 from kohort.spark.tables.lag_status import lag_status
@@ -33,12 +32,6 @@ class Derivation:
     def make(self, name: str) -> DataFrame:
         """One of `DERIVED`; what it is made from stands before it there."""
         return _MAKERS[name](self)
-
-    def _members(self) -> DataFrame:
-        return members_of(self.tables("records"))
-
-    def _assignments(self) -> DataFrame:
-        return assignments_of(self.tables("records"))
 
     def _rebalances(self) -> DataFrame:
         return rebalances(self.tables("group_generations"), self.tables("members"), self.tables("assignments"))
@@ -88,8 +81,6 @@ class Derivation:
 
 
 _MAKERS: dict[str, Callable[[Derivation], DataFrame]] = {
-    "members": Derivation._members,
-    "assignments": Derivation._assignments,
     "rebalances": Derivation._rebalances,
     "lag": Derivation._lag,
     "lag_status": Derivation._lag_status,

@@ -35,8 +35,13 @@ class Fates:
     def __init__(self) -> None:
         self._hanging: set[int] = set()
 
-    def decide(self, columns: Columns, position: int, markers_behind: MarkersBehind) -> DecidedRows:
-        """Fate, marker's offset and marker's time of every row; `position` is the byte where the window begins."""
+    def decide(
+        self, columns: Columns, position: int, markers_behind: MarkersBehind, end: int | None = None
+    ) -> DecidedRows:
+        """Fate, marker's offset and marker's time of every row; `position` is the byte where the window begins.
+
+        With `end`, what is decided at that offset or behind it is still open.
+        """
         fates = np.zeros(len(columns), np.int8)
         offsets: Longs = np.full(len(columns), NOT_DECIDED)
         times: Longs = np.full(len(columns), NOT_DECIDED)
@@ -60,6 +65,9 @@ class Fates:
                 its = waiting[waiting_for == producer]
                 fates[its] = COMMITTED if marker.commit else ABORTED
                 offsets[its], times[its] = marker.offset, marker.timestamp
+        if end is not None:
+            later = offsets >= end
+            fates[later], offsets[later], times[later] = OPEN, NOT_DECIDED, NOT_DECIDED
         return fates, offsets, times
 
     def _look_ahead(

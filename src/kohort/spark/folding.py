@@ -61,6 +61,7 @@ class _Folding:
     def __init__(self, first: Stretch, request: Request) -> None:
         self.log, self._partition, self._request = first.log, first.partition, request
         self._since = request.since.get(first.partition, 0)
+        self._until = None if request.until is None else request.until.get(first.partition, 0)
         self._piece = Piece(Rule(request.rule))
         self._ended = False
         self._next_offset, self._last_timestamp = self._since, _NO_TIME
@@ -71,7 +72,9 @@ class _Folding:
             return
         with open_stretch(stretch) as (file, size):
             on_damage = raise_within(stretch) if self._request.fail_fast else self._count(file, size)
-            for _, columns in stretch_columns(file, size, stretch.start, stretch.end, self._keys, on_damage):
+            for _, columns in stretch_columns(
+                file, size, stretch.start, stretch.end, self._keys, on_damage, is_border=stretch.is_border
+            ):
                 self._append(columns)
                 if self._ended:
                     return
@@ -97,11 +100,14 @@ class _Folding:
             columns, self._ended = columns.until(self._request.as_of)
         if self._since:
             columns = columns.chosen(columns.offsets >= self._since)
+        if self._until is not None:
+            columns = columns.chosen(columns.offsets < self._until)
         self._piece.append(columns)
         self._records += len(columns)
         if len(columns.heads):
             ends = columns.heads[:, kernels.BASE_OFFSET] + columns.heads[:, kernels.LAST_OFFSET_DELTA] + 1
-            self._next_offset = max(self._next_offset, int(ends.max()))
+            reached = int(ends.max()) if self._until is None else min(int(ends.max()), self._until)
+            self._next_offset = max(self._next_offset, reached)
             self._last_timestamp = max(self._last_timestamp, int(columns.heads[:, kernels.MAX_TIMESTAMP].max()))
 
     def _count(self, file: OpenFile, size: int) -> OnDamage:

@@ -18,6 +18,10 @@ PACKAGES = {
 }
 """What Spark must be given for a format, without its version, which has to go with that of Spark."""
 
+TRIED_SPARK = "4.0.0"
+TRIED = {DELTA: f"{PACKAGES[DELTA]}:4.0.0", ICEBERG: f"{PACKAGES[ICEBERG]}:1.10.0"}
+"""What the tests write with that Spark."""
+
 _CLASSES = {DELTA: "io.delta.sql.DeltaSparkSessionExtension", ICEBERG: "org.apache.iceberg.spark.SparkCatalog"}
 
 _CATALOG = "kohort_tables"

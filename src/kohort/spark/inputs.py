@@ -18,6 +18,9 @@ from kohort.spark.places import expand, locate
 
 OFFSETS_TOPIC = "__consumer_offsets"
 
+UNBOUNDED = 1 << 62
+"""The end of a stretch that goes as far as its segment does."""
+
 SHARE_BYTES = 128 * 1024 * 1024
 """What an input partition should hold at most, where nobody says how many there are to be."""
 
@@ -32,12 +35,16 @@ class LogChanged(KohortError):
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment file as it was listed. An active one may have grown since, any other is finished."""
+    """A segment file as it was listed. An active one may have grown since, any other is finished.
+
+    The size of one that is fetched from a cluster is a guess: it is read whole.
+    """
 
     place: Place
     path: str
     size: int
     active: bool
+    is_fetched: bool = False
 
     @property
     def base_offset(self) -> int | None:
@@ -47,7 +54,7 @@ class Segment:
 
     def check(self, size: int) -> None:
         """Refuse a file whose size says that it was cleaned, cut or replaced meanwhile."""
-        if size < self.size or (size > self.size and not self.active):
+        if not self.is_fetched and (size < self.size or (size > self.size and not self.active)):
             raise LogChanged(f"{self.path}: had {self.size} bytes, has {size}: the log changed while it was read")
 
 
@@ -62,7 +69,10 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """The batches of a segment that begin between two bytes; `last` is the segment with which its log ends."""
+    """The batches of a segment that begin between two bytes; `last` is the segment with which its log ends.
+
+    Of one that is known to begin with a batch, that has not to be found out.
+    """
 
     log: int
     partition: int
@@ -70,6 +80,7 @@ class Stretch:
     start: int
     end: int
     last: Segment
+    is_border: bool = False
 
     def following(self) -> list[str]:
         """The segments behind this one, up to the last that was listed, as they are there now.
@@ -157,8 +168,11 @@ def share_out(logs: Sequence[Log], shares: int | None = None) -> list[list[Stret
     opening = _OPENING if shares is None else 0
     total = sum(segment.size + opening for log in logs for segment in log.segments)
     if shares is None:
-        share = min(SHARE_BYTES, max(_SMALLEST_SHARE, -(-total // (2 * (os.cpu_count() or 1)))))
+        cores = os.cpu_count() or 1
+        share = min(SHARE_BYTES, max(_SMALLEST_SHARE, -(-total // (2 * cores))))
         shares = max(1, -(-total // share))
+        if shares > cores:  # else some cores would have nothing to do in the last round
+            shares = -(-shares // cores) * cores
     bounds = [total * number // shares for number in range(1, shares + 1)]
     shared: list[list[Stretch]] = [[] for _ in bounds]
     number, behind = 0, 0
@@ -169,8 +183,10 @@ def share_out(logs: Sequence[Log], shares: int | None = None) -> list[list[Stret
             while start < segment.size:
                 while number < shares - 1 and bounds[number] <= behind:
                     number += 1
-                end = segment.size if number == shares - 1 else min(segment.size, start + bounds[number] - behind)
-                shared[number].append(Stretch(log.number, log.partition, segment, start, end, log.segments[-1]))
+                is_whole = segment.is_fetched or number == shares - 1
+                end = segment.size if is_whole else min(segment.size, start + bounds[number] - behind)
+                to = UNBOUNDED if segment.is_fetched else end
+                shared[number].append(Stretch(log.number, log.partition, segment, start, to, log.segments[-1]))
                 behind += end - start
                 start = end
     return [stretches for stretches in shared if stretches] or [[]]

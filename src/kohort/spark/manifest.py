@@ -19,7 +19,7 @@ class BadRun(KohortError):
 
 @dataclass(frozen=True, slots=True)
 class TableMade:
-    """A table of a run."""
+    """A table of a run. Several are made in one pass: the seconds of each are its share of that."""
 
     rows: int
     seconds: float
@@ -41,7 +41,7 @@ class Manifest:
     at: str
     """The time for which the tables speak: as of when, or else when something was last heard of the log."""
     ends: str
-    """Where the ends of topics are from: data_segments, or furthest_group, the proxy."""
+    """Where the ends of topics are from: data_segments, live_cluster, or furthest_group, the proxy."""
     accounting: dict[str, int]
     versions: dict[str, str]
     tables: dict[str, TableMade]

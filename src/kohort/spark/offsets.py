@@ -1,7 +1,8 @@
 """The notebook's way in: `from kohort.spark import offsets; offsets.commits(spark, path)`, each table a DataFrame.
 
-A path is a segment file, a partition directory, a Kafka log directory, a pattern, or a URI of any of these; several may
-be given. Options are those of `format("kohort")`.
+A path is a segment file, a partition directory, a Kafka log directory, a pattern, a URI of any of these, of which
+several may be given, or kafka://HOST:PORT of a live cluster. Options are those of `format("kohort")`. What is derived
+from tables takes and gives DataFrames: `offsets.rebalances(generations, members, assignments)`.
 """
 
 import json
@@ -9,20 +10,51 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 
-from kohort.spark.inputs import find_logs
+from kohort.spark.live import logs_of
 from kohort.spark.options import parse_options
 from kohort.spark.replaying import Replay, replay
+from kohort.spark.tables.expiry import expiry
+from kohort.spark.tables.group_status import group_status
+from kohort.spark.tables.lag import lag, lag_history
+from kohort.spark.tables.lag_status import lag_status
+from kohort.spark.tables.offset_jumps import offset_jumps
+from kohort.spark.tables.rebalances import rebalances
+from kohort.spark.tables.topic_health import LoadRates, topic_health
+from kohort.spark.tables.walk import BurrowRules, JumpRules, walk
 
 Paths = str | Sequence[str]
 
-__all__ = ["Replay", "assignments", "commits", "generations", "members", "quarantine", "records", "replay", "table"]
+__all__ = [
+    "BurrowRules",
+    "JumpRules",
+    "LoadRates",
+    "Replay",
+    "assignments",
+    "commits",
+    "expiry",
+    "generations",
+    "group_status",
+    "lag",
+    "lag_history",
+    "lag_status",
+    "members",
+    "offset_jumps",
+    "quarantine",
+    "rebalances",
+    "records",
+    "replay",
+    "table",
+    "topic_health",
+    "walk",
+]
 
 
 def table(spark: SparkSession, name: str, paths: Paths, **options: str | int) -> DataFrame:
     """A table of the data source, by name. A path that is no log is refused here and now."""
     given = [paths] if isinstance(paths, str) else list(paths)
     chosen = {key: str(value) for key, value in options.items()} | {"table": name, "paths": json.dumps(given)}
-    find_logs(given, parse_options(chosen).topic)
+    asked = parse_options(chosen)
+    logs_of(asked.live, asked.paths, asked.topic, {})
     return spark.read.format("kohort").options(**chosen).load()
 
 

@@ -1,14 +1,17 @@
 """What a run of the pipeline is asked for, and whether that can be done; Spark is not needed to tell."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kohort.config import GroupConfig
 from kohort.log.source import BadSource
 from kohort.spark.choices import PARQUET, PERMISSIVE, POSITION
-from kohort.spark.inputs import OFFSETS_TOPIC, find_logs
+from kohort.spark.inputs import OFFSETS_TOPIC
+from kohort.spark.live import LiveAddress, logs_of
 from kohort.spark.manifest import NAME, read_manifest
+from kohort.spark.options import live_address
 from kohort.spark.schema import TABLES
 from kohort.spark.staging import BadOutput, is_being_replaced
 
@@ -27,10 +30,17 @@ class Order:
     mode: str = PERMISSIVE
     format: str = PARQUET
     retention_minutes: int = GroupConfig().offsets_retention_minutes
+    kafka: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """What it takes to get into a live cluster: the options of the data source that begin with `kafka.`."""
+
+    @property
+    def live(self) -> LiveAddress | None:
+        """The cluster that is the source, if it is one."""
+        return live_address({"path": self.source, **{name.lower(): value for name, value in self.kafka.items()}})
 
     def check(self) -> None:
         """Refuse a source that is no log, and a directory in which something else would be replaced."""
-        logs = find_logs([self.source], self.topic)
+        logs = logs_of(self.live, [self.source], self.topic, {})
         if sum(log.partition < 0 for log in logs) > 1:
             raise BadSource(f"{self.source}: several logs whose places do not tell their partitions; give one of them")
         self._check_out()

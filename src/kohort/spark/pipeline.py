@@ -1,7 +1,8 @@
 """All tables of a run: made from a log, accounted for, and put in the place of those of the run before.
 
-The log is read once for each table that only it can give; whatever can be made from those is made from the Parquet
-that was just written. The replay comes first: it says how far the log reaches, and counts its records.
+The log is read twice. The replay comes first: it says how far the log reaches, and counts its records. Then all tables
+that only the log can give are written in one pass. Whatever can be made from those is made from the Parquet that was
+just written.
 """
 
 import contextlib
@@ -26,23 +27,27 @@ from kohort.spark.data_segments import Ends, find_ends
 from kohort.spark.derived import DERIVED, Derivation
 from kohort.spark.failures import one_line_failures
 from kohort.spark.formats import check_format, copy_tables
+from kohort.spark.live_ends import committed_offsets, find_live_ends
 from kohort.spark.log_tables import LogTables, Reached, reached_by
 from kohort.spark.manifest import Manifest, TableMade
 from kohort.spark.order import Order
 from kohort.spark.replaying import TABLES as REPLAYED
 from kohort.spark.replaying import Replay, replay
-from kohort.spark.schema import schema_of
+from kohort.spark.schema import LOG_TABLES, schema_of
+from kohort.spark.snapshot import copy_topic, tell_address
 from kohort.spark.staging import Staging
 from kohort.spark.tables.walk import walk
 
-FROM_LOG = ("records", "offset_commits", "group_generations", "quarantine")
-TABLES = (*FROM_LOG, *REPLAYED, *DERIVED)
+TABLES = (*LOG_TABLES, *REPLAYED, *DERIVED)
 """The tables of a run, in the order in which they are made."""
 
 STEPS = len(TABLES) + 2
-"""How many steps a run has: the replay, the walk through all commits, and the tables."""
+"""How many steps a run has: the replay, the walk through all commits, and the tables; of a cluster, one more."""
 
-_REPLAY, _WALK = "replay", "walk"
+_REPLAY, _WALK, _FETCH = "replay", "walk", "fetch"
+
+_COPY = "log"
+"""Where the log of a live cluster is while a run lasts."""
 
 _SETTINGS = {
     # Spark's default is a type that hardly anybody else reads, and that has no zone.
@@ -61,16 +66,19 @@ class Watcher(Protocol):
     def done(self, what: str, rows: int | None, seconds: float) -> None: ...
 
 
-def run(spark: SparkSession, order: Order, watcher: Watcher) -> Manifest:
-    """Make all tables. Whatever goes wrong before the last step leaves the tables of the run before as they were."""
+def run(spark: SparkSession, order: Order, watcher: Watcher, keep_state: Path | None = None) -> Manifest:
+    """Make all tables. Whatever goes wrong before the last step leaves the tables of the run before as they were.
+
+    With `keep_state`, the state of the replay is saved there, for another replay to go on from.
+    """
     order.check()
     check_format(spark, order.format)
-    with one_line_failures(), _settings(spark), Staging(order.out) as staging:
-        return _Run(spark, order, watcher, staging).all()
+    with one_line_failures(), settings_for_tables(spark), Staging(order.out) as staging:
+        return _Run(spark, order, watcher, staging).all(keep_state)
 
 
 @contextlib.contextmanager
-def _settings(spark: SparkSession) -> Iterator[None]:
+def settings_for_tables(spark: SparkSession) -> Iterator[None]:
     """What a session has to have while the tables are written; afterwards it is as it was."""
     before = {name: spark.conf.get(name) for name in _SETTINGS}
     for name, value in _SETTINGS.items():
@@ -92,15 +100,21 @@ class _Run:
         self._spark, self._order, self._watcher, self._staging = spark, order, watcher, staging
         self._made: dict[str, TableMade] = {}
         self._started = datetime.now(UTC)
+        self._live = order.live
+        self._source = order.source if self._live is None else staging.path(_COPY)
 
-    def all(self) -> Manifest:
+    def all(self, keep_state: Path | None) -> Manifest:
         order, started = self._order, time.perf_counter()
+        if live := self._live:
+            self._timed(_FETCH, lambda: copy_topic(self._spark, live, order.topic, Path(self._source)))
         replayed = self._timed(_REPLAY, self._replayed)
+        if keep_state is not None:
+            replayed.save(str(keep_state))
         reached = reached_by(replayed)
         self._from_log(reached, replayed)
         accounting = self._accounting(reached)
         accounting.check()
-        ends = find_ends(order.source, order.topic, reached.last_timestamp)
+        ends = self._ends(reached)
         at = self._moment(reached, ends)
         self._derived(ends, at)
         self._publish()
@@ -115,7 +129,7 @@ class _Run:
             seconds=round(time.perf_counter() - started, 3),
             as_of=None if order.as_of is None else _instant(order.as_of).isoformat(),
             at=at.isoformat(),
-            ends="furthest_group" if ends is None else "data_segments",
+            ends="furthest_group" if ends is None else "data_segments" if self._live is None else "live_cluster",
             accounting=accounting.as_dict(),
             versions={
                 "kohort": version("kohort"),
@@ -131,17 +145,30 @@ class _Run:
         """The replay of the log, done and kept for as long as the run lasts."""
         order = self._order
         replayed = replay(
-            self._spark, order.source, as_of=order.as_of, rule=order.rule, topic=order.topic, mode=order.mode
+            self._spark, self._source, as_of=order.as_of, rule=order.rule, topic=order.topic, mode=order.mode
         )
         self._save(_REPLAY, replayed.merged)
         return Replay(self._spark.read.schema(schema_of("folded")).parquet(self._staging.path(_REPLAY)), order.rule)
 
     def _from_log(self, reached: Reached, replayed: Replay) -> None:
-        log = LogTables(self._spark, self._order.source, self._order.topic, self._order.mode, reached)
-        for name in FROM_LOG:
-            self._write(name, partial(log.table, name))
+        log = LogTables(self._spark, self._source, self._order.topic, self._order.mode, reached)
+        self._watcher.begin(LOG_TABLES[0])
+        started = time.perf_counter()
+        shares = log.write(self._staging.new)
+        took = time.perf_counter() - started
+        if self._live is not None:
+            tell_address(self._staging.new / "quarantine", Path(self._source), self._live)
+        for name in LOG_TABLES:
+            if name != LOG_TABLES[0]:
+                self._watcher.begin(name)
+            self._done(name, took * shares[name])
         for name in REPLAYED:
             self._write(name, partial(replayed.table, name))
+
+    def _ends(self, reached: Reached) -> Ends | None:
+        if self._live is None:
+            return find_ends(self._source, self._order.topic, reached.last_timestamp)
+        return find_live_ends(self._live, self._order.topic, committed_offsets(self._table("current_offsets")))
 
     def _derived(self, ends: Ends | None, at: datetime) -> None:
         end_offsets = None if ends is None else self._spark.createDataFrame(ends.end_offsets)
@@ -180,6 +207,8 @@ class _Run:
         """The time for which the tables speak; a clock that ran ahead does not put it behind the present."""
         if self._order.as_of is not None:
             return _instant(self._order.as_of)
+        if self._live is not None and ends is not None and ends.last_time is not None:
+            return _instant(ends.last_time)
         heard = max(reached.last_timestamp, (ends and ends.last_time) or reached.last_timestamp)
         return min(_instant(heard), self._started) if heard >= 0 else self._started
 
@@ -187,7 +216,10 @@ class _Run:
         self._watcher.begin(name)
         started = time.perf_counter()
         self._save(name, make())
-        made = TableMade(_rows_in(self._staging.path(name)), round(time.perf_counter() - started, 3))
+        self._done(name, time.perf_counter() - started)
+
+    def _done(self, name: str, seconds: float) -> None:
+        made = TableMade(_rows_in(self._staging.path(name)), round(seconds, 3))
         self._made[name] = made
         self._watcher.done(name, made.rows, made.seconds)
 

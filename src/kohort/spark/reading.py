@@ -2,7 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +19,7 @@ from kohort.records.kernels import NO_KEY
 from kohort.records.key_columns import KeyColumns
 from kohort.records.key_table import GROUP_KIND, OFFSET_KIND, KeyTable
 from kohort.spark.commits import Commits
-from kohort.spark.fates import Fates
+from kohort.spark.fates import DecidedRows, Fates
 from kohort.spark.group_rows import GROUP_TABLES, rows_of
 from kohort.spark.inputs import LogChanged, Segment, Stretch
 from kohort.spark.quarantine import quarantine_row
@@ -34,12 +35,20 @@ _MOST_KEYS = 1 << 20
 
 def read(stretches: Iterable[Stretch], request: Request) -> Iterator[pa.RecordBatch]:
     """The rows of a table that stand in some stretches, which are in the order of their logs."""
-    reader = _Reader(request)
+    keys = Keys()
+    reader = TableReader(request, keys)
     for stretch in stretches:
-        with open_stretch(stretch) as (file, size):
-            for batch in reader.stretch(stretch, file, size):
-                for start in range(0, len(batch), BATCH_ROWS):
-                    yield batch.slice(start, BATCH_ROWS)
+        for window in windows(stretch, keys, fail_fast=request.fail_fast):
+            batch = reader.rows(window)
+            for start in range(0, len(batch), BATCH_ROWS):
+                yield batch.slice(start, BATCH_ROWS)
+
+
+@contextlib.contextmanager
+def open_segment(segment: Segment) -> Iterator[tuple[OpenFile, int]]:
+    """A segment's file and its size now."""
+    with _opened(segment, segment.path) as found:
+        yield found
 
 
 @contextlib.contextmanager
@@ -74,58 +83,96 @@ def raise_within(stretch: Stretch) -> OnDamage:
     return refuse
 
 
-class _Reader:
-    """What is kept from one stretch to the next: the texts of keys, and which producers hang."""
+class Keys:
+    """The keys that a task has met, with their texts. Several tables of the same columns share them."""
 
-    def __init__(self, request: Request) -> None:
-        self._request = request
+    def __init__(self) -> None:
+        self.columns = KeyColumns(KeyTable())
+
+    def table(self) -> KeyTable:
+        if self.columns.keys.size > _MOST_KEYS:
+            self.columns = KeyColumns(KeyTable())
+        return self.columns.keys
+
+
+@dataclass(slots=True)
+class Window:
+    """A window of a stretch: the byte where it begins, its columns, and what was found to be damaged before its end."""
+
+    stretch: Stretch
+    file: OpenFile
+    size: int
+    position: int
+    columns: Columns
+    damaged: list[CorruptLog]
+
+    def markers(self, position: int) -> Iterator[Marker]:
+        """The markers from a byte of the file on, to the end that the log had when it was listed."""
+        stretch = self.stretch
+        yield from markers(self.file, self.size, position, _listed_end(stretch, stretch.segment.path, self.size))
+        for path in stretch.following():
+            with _opened(stretch.segment, path) as (next_file, next_size):
+                yield from markers(next_file, next_size, 0, _listed_end(stretch, path, next_size))
+
+
+def windows(stretch: Stretch, keys: Keys, *, fail_fast: bool) -> Iterator[Window]:
+    """A stretch, decoded once for whatever tables are wanted of it. A window is good until the next is asked for."""
+    with open_stretch(stretch) as (file, size):
+        damaged: list[CorruptLog] = []
+        on_damage = raise_within(stretch) if fail_fast else damaged.append
+        for position, columns in stretch_columns(
+            file, size, stretch.start, stretch.end, keys.table, on_damage, is_border=stretch.is_border
+        ):
+            yield Window(stretch, file, size, position, columns, damaged.copy())
+            damaged.clear()
+
+
+class TableReader:
+    """A table's rows, window by window; which producers hang is kept from one window to the next."""
+
+    def __init__(self, request: Request, keys: Keys) -> None:
+        self._request, self._keys = request, keys
         self._schema = pa.schema([arrow_schema_of(request.table).field(name) for name in request.columns])
-        self._keys = KeyColumns(KeyTable())
         self._fates: dict[int, Fates] = {}
 
-    def stretch(self, stretch: Stretch, file: OpenFile, size: int) -> Iterator[pa.RecordBatch]:
-        damaged: list[CorruptLog] = []
-        on_damage = raise_within(stretch) if self._request.fail_fast else damaged.append
-        behind = _markers_behind(stretch, file, size)
-        for position, columns in stretch_columns(file, size, stretch.start, stretch.end, self._key_table, on_damage):
-            if self._request.table == "quarantine":
-                yield self._from_rows(quarantine_row(damage, stretch, file, size) for damage in damaged)
-                damaged.clear()
-            else:
-                yield self._batch(stretch, position, columns, behind)
-
-    def _key_table(self) -> KeyTable:
-        if self._keys.keys.size > _MOST_KEYS:
-            self._keys = KeyColumns(KeyTable())
-        return self._keys.keys
-
-    def _batch(
-        self, stretch: Stretch, position: int, columns: Columns, behind: Callable[[int], Iterator[Marker]]
-    ) -> pa.RecordBatch:
-        table, partition = self._request.table, stretch.partition
+    def rows(self, window: Window) -> pa.RecordBatch:
+        table, columns, partition = self._request.table, window.columns, window.stretch.partition
+        start = self._request.since.get(partition, 0)
+        end = None if self._request.until is None else self._request.until.get(partition, 0)
+        if table == "quarantine":
+            found = (quarantine_row(damage, window.stretch, window.file, window.size) for damage in window.damaged)
+            return self._from_rows(row for row in found if _is_between(row["offset"], start, end))
         if table == "offset_commits":
-            rows = np.flatnonzero(self._wanted(columns, columns.of_kind(OFFSET_KIND)))
-            fates = self._fates.setdefault(stretch.log, Fates())
-            commits = Commits(columns, rows, partition, self._keys, lambda: fates.decide(columns, position, behind))
+            chosen = np.flatnonzero(self._wanted(columns, columns.of_kind(OFFSET_KIND), start, end))
+            fates = self._fates.setdefault(window.stretch.log, Fates())
+
+            def decide() -> DecidedRows:
+                return fates.decide(columns, window.position, window.markers, end)
+
+            commits = Commits(columns, chosen, partition, self._keys.columns, decide)
             return commits.batch(self._request.columns).cast(self._schema)
         if table in GROUP_TABLES:
-            rows = np.flatnonzero(self._wanted(columns, columns.of_kind(GROUP_KIND)))
-            return self._from_rows(found for row in rows for found in rows_of(table, columns, int(row), partition))
-        kept = columns.chosen(self._wanted(columns, np.ones(len(columns), np.bool_)))
-        whole = to_arrow(kept, partition, self._keys).select(self._request.columns)
+            chosen = np.flatnonzero(self._wanted(columns, columns.of_kind(GROUP_KIND), start, end))
+            return self._from_rows(found for row in chosen for found in rows_of(table, columns, int(row), partition))
+        kept = columns.chosen(self._wanted(columns, np.ones(len(columns), np.bool_), start, end))
+        whole = to_arrow(kept, partition, self._keys.columns).select(self._request.columns)
         return next(iter(whole.combine_chunks().to_batches()), self._from_rows(()))
 
-    def _wanted(self, columns: Columns, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def _wanted(self, columns: Columns, chosen: NDArray[np.bool_], start: int, end: int | None) -> NDArray[np.bool_]:
         """Those of the chosen rows that may be asked for."""
         request = self._request
+        if start:
+            chosen &= columns.offsets >= start
+        if end is not None:
+            chosen &= columns.offsets < end
         if request.starting is not None:
             chosen &= columns.timestamps >= request.starting
         if request.ending is not None:
             chosen &= columns.timestamps <= request.ending
         if request.groups is not None:
-            chosen &= _of_keys(columns, self._keys.of_groups(request.groups))
+            chosen &= _of_keys(columns, self._keys.columns.of_groups(request.groups))
         if request.topics is not None:
-            chosen &= _of_keys(columns, self._keys.of_topics(request.topics))
+            chosen &= _of_keys(columns, self._keys.columns.of_topics(request.topics))
         return chosen
 
     def _from_rows(self, rows: Iterable[dict[str, object]]) -> pa.RecordBatch:
@@ -139,17 +186,11 @@ def _of_keys(columns: Columns, wanted: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return found
 
 
-def _markers_behind(stretch: Stretch, file: OpenFile, size: int) -> Callable[[int], Iterator[Marker]]:
-    """The markers from a byte of a stretch's file on, to the end that its log had when it was listed."""
-
-    def behind(position: int) -> Iterator[Marker]:
-        yield from markers(file, size, position, _listed_end(stretch, stretch.segment.path, size))
-        for path in stretch.following():
-            with _opened(stretch.segment, path) as (next_file, next_size):
-                yield from markers(next_file, next_size, 0, _listed_end(stretch, path, next_size))
-
-    return behind
+def _is_between(offset: object, start: int, end: int | None) -> bool:
+    """Whether damage counts that may stand outside of what is wanted of a log: what has no offset does."""
+    return not isinstance(offset, int) or (offset >= start and (end is None or offset < end))
 
 
 def _listed_end(stretch: Stretch, path: str, size: int) -> int:
-    return min(size, stretch.last.size) if path == stretch.last.path else size
+    is_last = os.path.basename(path) == os.path.basename(stretch.last.path)
+    return min(size, stretch.last.size) if is_last and not stretch.last.is_fetched else size

@@ -5,7 +5,7 @@ piece has the size of the state, not of the log: where there are many, they are 
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -17,7 +17,8 @@ from kohort.errors import KohortError
 from kohort.spark.choices import PERMISSIVE, POSITION
 from kohort.spark.compat import parallelism
 from kohort.spark.inputs import OFFSETS_TOPIC, Log, find_logs
-from kohort.spark.options import moment
+from kohort.spark.live import live_logs
+from kohort.spark.options import live_address, moment
 from kohort.spark.saved_state import SavedState, load_state, save_state
 from kohort.spark.schema import as_table, schema_of
 
@@ -83,15 +84,18 @@ def replay(
     mode: str = PERMISSIVE,
     since: str | None = None,
     partitions: int | None = None,
+    kafka: Mapping[str, str] | None = None,
 ) -> Replay:
     """Groups and offsets as a coordinator would hold them after loading the log; as of a time, up to there.
 
     With `since`, a state that was saved earlier: only what stands behind it is read, and of a log that overlaps with it
-    the rest. `partitions` is the number of tasks that fold.
+    the rest. `partitions` is the number of tasks that fold. A cluster is a path too, kafka://HOST:PORT; `kafka` has the
+    options that it takes to get in.
     """
     given = [paths] if isinstance(paths, str) else list(paths)
-    logs = find_logs(given, topic)
     saved = None if since is None else load_state(spark, since)
+    live = live_address({"paths": json.dumps(given), **{name.lower(): value for name, value in (kafka or {}).items()}})
+    logs = find_logs(given, topic) if live is None else live_logs(live, topic, saved.next_offsets if saved else None)
     ends = None if as_of is None else milliseconds(as_of)
     if saved is not None:
         saved.check(logs, rule, ends)
@@ -99,11 +103,12 @@ def replay(
     reader = spark.read.format("kohort").options(
         table="folded", topic=topic, mode=mode, rule=rule, partitions=str(shares), paths=json.dumps(given)
     )
+    reader = reader.options(**(kafka or {}))
     if ends is not None:
         reader = reader.option("asOf", str(ends))
     if saved is not None:
         reader = reader.option("since", json.dumps(saved.next_offsets))
-    return Replay(_merge_all(reader.load(), shares, saved), rule)
+    return Replay(merge_pieces(reader.load(), shares, saved), rule)
 
 
 def milliseconds(time: Moment) -> int:
@@ -124,7 +129,7 @@ def _shares(spark: SparkSession, logs: Iterable[Log]) -> int:
     return max(1, -(-total // max(_SMALLEST_SHARE, min(_SHARE_BYTES, per_core))))
 
 
-def _merge_all(folded: DataFrame, pieces: int, saved: SavedState | None) -> DataFrame:
+def merge_pieces(folded: DataFrame, pieces: int, saved: SavedState | None) -> DataFrame:
     """One piece for each log. Each round merges neighbours, so that what ended early still ends what follows it."""
     if saved is not None:
         pieces += 1

@@ -9,8 +9,10 @@ class Request:
     """What is wanted of a log: a table, some of its columns, and which rows will do.
 
     Times are milliseconds and included. Rows of other groups, topics and times may be left out, for whoever asks
-    looks again; with `fail_fast`, damage is raised instead of being passed over. A replay follows a rule, ends at a
-    time, and takes from each partition what stands from an offset on.
+    looks again; with `fail_fast`, damage is raised instead of being passed over. With `until`, each partition ends
+    before an offset, and what became of its transactions is what was known there. A replay follows a rule, ends at a
+    time, and takes from each partition what stands from an offset on. Tables that are written go to directories in
+    `into`.
     """
 
     table: str
@@ -23,3 +25,5 @@ class Request:
     rule: str = "position"
     as_of: int | None = None
     since: Mapping[int, int] = field(default_factory=dict)
+    until: Mapping[int, int] | None = None
+    into: str = ""

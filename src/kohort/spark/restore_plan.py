@@ -1,11 +1,12 @@
 """Offsets that are to be set: the file that Kafka's own tool reads, and what they change in a cluster."""
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from kohort.admin import plan_file
+from kohort.admin.offsets import Offset, Offsets
 
 TopicPartition = tuple[str, int]
 
@@ -81,25 +82,26 @@ def compare(
     ]
 
 
-def to_csv(plan: Sequence[Planned]) -> str:
-    """A file for `kafka-consumer-groups --reset-offsets --from-file`: no heading, the group only if there are several.
-
-    Names stand as they are, for Kafka must find them again.
-    """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    several = len({planned.group for planned in plan}) > 1
+def by_group(plan: Iterable[Planned]) -> dict[str, Offsets]:
+    """The offsets of each group."""
+    found: dict[str, Offsets] = {}
     for planned in plan:
-        row = (planned.topic, planned.partition, planned.offset)
-        writer.writerow((planned.group, *row) if several else row)
-    return text.getvalue()
+        offset = Offset(planned.offset, metadata=planned.metadata)
+        found.setdefault(planned.group, {})[planned.topic, planned.partition] = offset
+    return found
+
+
+def to_csv(plan: Iterable[Planned]) -> str:
+    """A file for `kafka-consumer-groups --reset-offsets --from-file`: the group only if there are several."""
+    groups = by_group(plan)
+    return plan_file.to_csv(groups, with_group=len(groups) > 1)
 
 
 def unwritable(plan: Iterable[Planned]) -> list[str]:
-    """Groups that such a file cannot name: Kafka's tool takes each line of it by itself."""
-    return sorted({planned.group for planned in plan if "\n" in planned.group})
+    """Groups that such a file cannot name."""
+    return sorted(plan_file.unwritable(by_group(plan)))
 
 
 def formulas(plan: Iterable[Planned]) -> list[str]:
     """Groups whose names a spreadsheet would take for formulas."""
-    return sorted({planned.group for planned in plan if planned.group.startswith(("=", "+", "-", "@", "\t", "\r"))})
+    return sorted(plan_file.formulas(by_group(plan)))

@@ -13,8 +13,15 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
 
-SOURCE_TABLES = ("records", "offset_commits", "group_generations", "members", "assignments", "quarantine", "folded")
-"""What the data source reads; the others are made from these. `folded` is for a replay, which merges its rows."""
+LOG_TABLES = ("records", "offset_commits", "group_generations", "members", "assignments", "quarantine")
+"""What only a log can give."""
+
+SOURCE_TABLES = (*LOG_TABLES, "folded", "written", "marks")
+"""What the data source reads; the others are made from these.
+
+`folded` is for a replay, which merges its rows. `written` tells of the files in which tasks have left all `LOG_TABLES`.
+`marks` is of a stream only: one row a micro-batch, which says where it begins and ends.
+"""
 
 TABLES: dict[str, Columns] = BASE | DERIVED
 

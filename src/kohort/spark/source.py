@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from kohort.spark.compat import plans_with_filters
@@ -38,6 +38,12 @@ class KohortDataSource(DataSource):
         check_schema(parse_options(self.options).table, schema)
         kind = FilteringLogReader if plans_with_filters() else LogReader
         return kind(dict(self.options), tuple(schema.fieldNames()))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  # Spark's name
+        from kohort.spark.stream import stream_reader
+
+        check_schema(parse_options(self.options).table, schema)
+        return stream_reader(dict(self.options), tuple(schema.fieldNames()))
 
 
 def check_schema(table: str, schema: StructType) -> None:
@@ -73,24 +79,52 @@ class LogReader(DataSourceReader):
             rule=self._options.rule,
             as_of=self._options.as_of,
             since=self._options.since,
+            until=self._options.until,
+            into=self._options.into,
         )
+        if self._options.between is not None:
+            from kohort.spark.marks import offsets_of
+
+            start, end = self._options.between
+            self._request = dataclasses.replace(self._request, since=offsets_of(start), until=offsets_of(end))
 
     def partitions(self) -> list[InputPartition]:
-        from kohort.spark.inputs import find_logs, newer, share_out
+        from kohort.spark.inputs import share_out
+        from kohort.spark.live import logs_of
+        from kohort.spark.marks import followed
 
-        logs = newer(find_logs(self._options.paths, self._options.topic), self._options.since)
-        shares = share_out(logs, self._options.partitions)
+        asked = self._options
+        if asked.table == "marks":
+            raise BadOption("the table marks is of a stream only: readStream")
+        if asked.between is not None:
+            shares = followed(asked.live, asked.paths, asked.topic).between(*asked.between, asked.partitions)
+            return [LogPartition(place, stretches) for place, stretches in enumerate(shares)]
+        shares = share_out(logs_of(asked.live, asked.paths, asked.topic, asked.since), asked.partitions)
         return [LogPartition(place, stretches) for place, stretches in enumerate(shares)]
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         assert isinstance(partition, LogPartition)
-        if self._request.table == "folded":
+        return rows_of(partition, self._request)
+
+
+def rows_of(partition: LogPartition, request: Request) -> Iterator["pa.RecordBatch"]:
+    """What a task reads."""
+    from kohort.spark.live import leaving_clusters
+
+    stretches = partition.stretches
+    with leaving_clusters(stretches):
+        if request.table == "folded":
             from kohort.spark.folding import fold, to_table
 
-            return iter(to_table(fold(partition.stretches, self._request, partition.value)).to_batches())
-        from kohort.spark.reading import read
+            yield from to_table(fold(stretches, request, partition.value)).to_batches()
+        elif request.table == "written":
+            from kohort.spark.writing import told, write
 
-        return read(partition.stretches, self._request)
+            yield from told(write(stretches, request, partition.value))
+        else:
+            from kohort.spark.reading import read
+
+            yield from read(stretches, request)
 
 
 class FilteringLogReader(LogReader):

@@ -31,7 +31,7 @@ class Staging:
     def __init__(self, out: Path) -> None:
         self._out = out
         self._hidden = out / _HIDDEN
-        self._new, self._old = self._hidden / "new", self._hidden / "old"
+        self.new, self._old = self._hidden / "new", self._hidden / "old"
         self._lock: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
@@ -39,7 +39,7 @@ class Staging:
             self._lock = _locked(self._hidden, self._out)
             self._finish_what_was_begun()
             self._clear()
-            self._new.mkdir()
+            self.new.mkdir()
         except OSError as error:
             raise BadOutput(f"{error.filename or self._out}: {error.strerror}") from None
         return self
@@ -55,12 +55,12 @@ class Staging:
 
     def path(self, name: str) -> str:
         """Where to write a table."""
-        return str(self._new / name)
+        return str(self.new / name)
 
     def publish(self, tables: Iterable[str]) -> None:
         """Put the new tables in the place of the old ones. Ctrl-C waits until that is done."""
         wanted = set(tables)
-        for extra in self._new.iterdir():
+        for extra in self.new.iterdir():
             if extra.name not in wanted:
                 shutil.rmtree(extra)
         with _uninterrupted():
@@ -73,7 +73,7 @@ class Staging:
 
     def _replace(self) -> None:
         self._old.mkdir(exist_ok=True)
-        for new in sorted(self._new.iterdir()):
+        for new in sorted(self.new.iterdir()):
             place = self._out / new.name
             if place.exists():
                 os.rename(place, self._old / new.name)
@@ -81,7 +81,7 @@ class Staging:
         (self._hidden / _REPLACING).unlink()
 
     def _clear(self) -> None:
-        for directory in (self._new, self._old):
+        for directory in (self.new, self._old):
             if directory.exists():
                 shutil.rmtree(directory)
 

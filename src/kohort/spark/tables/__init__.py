@@ -1,0 +1,1 @@
+"""The derived tables, a module each: functions from DataFrames to a DataFrame."""

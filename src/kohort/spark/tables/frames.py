@@ -14,7 +14,12 @@ _LONGEST = (1 << 63) - 1
 
 def visible(commits: DataFrame) -> DataFrame:
     """The records of `offset_commits` that count, tombstones among them: outside of transactions, or committed."""
-    return commits.where(fn.col("fate").isin("plain", "committed"))
+    return commits.where(counted())
+
+
+def counted() -> Column:
+    """Whether such a record counts."""
+    return fn.col("fate").isin("plain", "committed")
 
 
 def commit_time() -> Column:

@@ -24,10 +24,8 @@ from kohort.spark.tables.frames import (
     step,
     visible,
 )
-from kohort.spark.tables.produced import claims_of, commit_points, known_points, with_produced
-
-_RESOLUTION_MILLIS = 60_000
-"""Of the commits that stand in for a topic partition's history in `lag`."""
+from kohort.spark.tables.produced import claims_of, commit_points, known_points, walked_points, with_produced
+from kohort.spark.tables.walk_kinds import CLAIM_MILLIS
 
 
 def lag(
@@ -42,13 +40,17 @@ def lag(
     """The lag of every committed offset, as of a time; by default when its topic partition was last heard of.
 
     `commits` are the `offset_commits` of the same logs: with them the proxy knows all groups that ever were, and since
-    when. `walked` is the `walk` of those: with it the table tells since when an offset stands still.
+    when. `walked` is the `walk` of those up to the same time, which tells that without a look at them, and since when
+    an offset stands still.
     """
     end_offsets = _until(end_offsets, "at", as_of)
     samples = samples_of(end_offsets, topic_times)
     rows = _with_moment(current_offsets, samples, as_of)
-    seen = current_offsets.withColumn("at", fn.col("commit_timestamp")) if commits is None else _committed(commits)
-    waypoints = commit_points(_until(seen, "at", as_of), resolution_millis=_RESOLUTION_MILLIS)
+    if walked is None:
+        seen = current_offsets.withColumn("at", fn.col("commit_timestamp")) if commits is None else _committed(commits)
+        waypoints = commit_points(_until(seen, "at", as_of), resolution_millis=CLAIM_MILLIS)
+    else:
+        waypoints = walked_points(walked)
     rows = _with_starts(with_ends(rows, samples, claims=claims_of(waypoints)), end_offsets)
     position = fn.greatest("committed_offset", fn.lit(0))
     lost = fn.least("start_offset", "end_offset") - position

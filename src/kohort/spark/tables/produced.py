@@ -51,6 +51,15 @@ def commit_points(commits: DataFrame, *, resolution_millis: int = 1) -> DataFram
     went_on = furthest.withColumn("until", fn.max("place").over(by_time)).where(
         fn.col("until").isNull() | (fn.col("place") > fn.col("until"))
     )
+    return _by_place(went_on)
+
+
+def walked_points(walked: DataFrame) -> DataFrame:
+    """The same, minute by minute, from a walk through those commits."""
+    return _by_place(walked.where(fn.col("is_point")).withColumnRenamed("committed_offset", "place"))
+
+
+def _by_place(went_on: DataFrame) -> DataFrame:
     points = went_on.select(*TOPIC_PARTITION, "place", "millis", fn.lit(False).alias("is_record"))
     return _with_previous(points, Window.partitionBy(*TOPIC_PARTITION).orderBy("place"), is_proxy=True)
 

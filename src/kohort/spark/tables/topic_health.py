@@ -15,11 +15,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as fn
 
 from kohort.spark.schema import as_table
-from kohort.spark.tables.frames import COMMIT_KEY, commit_time
+from kohort.spark.tables.frames import instant
 from kohort.spark.tables.walk import walk
 
 _KINDS = ("live", "superseded", "tombstone", "aborted", "open")
 _COUNTED = ("records", "bytes", *(f"{kind}_{what}" for kind in _KINDS for what in ("records", "bytes")))
+_TIMES = {"first_commit_at": "first_millis", "last_commit_at": "last_millis"}
 _SUMS = (*_COUNTED, "group_records", "group_bytes", "commits", "idle_commits")
 
 
@@ -39,10 +40,11 @@ def topic_health(
     rates: LoadRates | None = None,
 ) -> DataFrame:
     """The state of the offsets topic. `walked` is the `walk` of the commits, if somebody has made it already."""
-    offsets = _counted(_offset_records(commits), [*COMMIT_KEY])
-    groups = _counted(_group_records(generations), ["partition", "group"])
+    walked = walk(commits) if walked is None else walked
+    offsets = _with_last(_offset_sums(walked))
+    groups = _with_last(_group_sums(generations))
     of_groups = groups.withColumn("group_records", fn.col("records")).withColumn("group_bytes", fn.col("bytes"))
-    idle = _idle(walk(commits) if walked is None else walked)
+    idle = _idle(walked)
     parts = offsets.unionByName(of_groups, allowMissingColumns=True).unionByName(idle, allowMissingColumns=True)
     per_group = parts.groupBy("partition", "group").agg(
         *(fn.coalesce(fn.sum(name), fn.lit(0)).alias(name) for name in _SUMS),
@@ -52,40 +54,28 @@ def topic_health(
     return as_table(_rated(_scopes(per_group), rates or LoadRates()), "topic_health")
 
 
-def _offset_records(commits: DataFrame) -> DataFrame:
-    counts = fn.col("fate").isin("plain", "committed")
-    at = fn.when(counts & ~fn.col("tombstone"), commit_time())
-    return commits.select(*COMMIT_KEY, "offset", "bytes", "tombstone", "fate", at.alias("at"))
+def _offset_sums(walked: DataFrame) -> DataFrame:
+    """One row for each committed offset: what its records are."""
+    times = {name: instant(fn.col(millis)) for name, millis in _TIMES.items()}
+    return walked.where(fn.col("is_sum")).withColumns(times).drop("offset", "idle_commits")
 
 
-def _group_records(generations: DataFrame) -> DataFrame:
-    no_time = fn.lit(None).cast("timestamp").alias("at")
-    return generations.select(
-        "partition", "group", "offset", "bytes", "tombstone", fn.lit("plain").alias("fate"), no_time
+def _group_sums(generations: DataFrame) -> DataFrame:
+    """The same for the records of groups, which are never part of a transaction."""
+    nothing = fn.lit(0).cast("bigint")
+    no_time = fn.lit(None).cast("timestamp")
+    summed = generations.groupBy("partition", "group").agg(
+        fn.count("*").alias("counted_records"),
+        fn.sum(fn.col("bytes").cast("bigint")).alias("counted_bytes"),
+        fn.max_by("bytes", "offset").cast("bigint").alias("last_bytes"),
+        fn.max_by("tombstone", "offset").alias("is_removed"),
     )
+    none = {f"{kind}_{what}": nothing for kind in ("aborted", "open") for what in ("records", "bytes")}
+    return summed.withColumns(none | {"commits": nothing} | dict.fromkeys(_TIMES, no_time))
 
 
-def _counted(records: DataFrame, key: list[str]) -> DataFrame:
-    """One row for each key: what its records are. All sums, so that each task can begin with its own."""
-    counts = fn.col("fate").isin("plain", "committed")
-    place = fn.when(counts, fn.col("offset"))
-
-    def sums(name: str, condition: Column) -> list[Column]:
-        return [
-            fn.count_if(condition).alias(f"{name}_records"),
-            fn.coalesce(fn.sum(fn.when(condition, fn.col("bytes").cast("bigint"))), fn.lit(0)).alias(f"{name}_bytes"),
-        ]
-
-    summed = records.groupBy(*key).agg(
-        *sums("counted", counts),
-        *sums("aborted", fn.col("fate") == "aborted"),
-        *sums("open", fn.col("fate") == "open"),
-        fn.max_by("bytes", place).cast("bigint").alias("last_bytes"),
-        fn.max_by("tombstone", place).alias("is_removed"),
-        fn.count("at").alias("commits"),
-        fn.min("at").alias("first_commit_at"),
-        fn.max("at").alias("last_commit_at"),
-    )
+def _with_last(summed: DataFrame) -> DataFrame:
+    """Sums of keys with what became of the last record of each."""
     has_last = fn.col("counted_records") > 0
     is_tombstone = has_last & fn.col("is_removed")
     is_live = has_last & ~fn.col("is_removed")

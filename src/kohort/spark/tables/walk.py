@@ -1,9 +1,10 @@
 """The walk: all commits in their order, once, for every table that asks what a commit did (`walk_kernel` says what).
 
-One shuffle and one sort of the columns that count bring the commits of each topic partition together, group after
-group, behind what is known of its end. A task goes through its rows in batches and remembers no more than one group, so
-that the number of commits costs no memory. Whoever makes several of those tables keeps the result, which is small, and
-hands it on: `lag_status`, `offset_jumps`, `topic_health` and `lag` take it as `walked`.
+One shuffle of packed rows brings the commits of each topic partition together; a task sorts a bucket of them at a time
+and goes through it, group after group, behind what is known of the topic partition's end. Whoever makes several of
+those tables keeps the result, which is small, and hands it on: `lag_status`, `offset_jumps`, `topic_health` and `lag`
+take it as `walked`. Its rows are of three sorts: commits that have something to tell, the sums of each key (`is_sum`),
+and how far each topic partition was known to be, minute by minute (`is_point`).
 """
 
 from collections.abc import Iterator
@@ -16,14 +17,22 @@ from pyspark.sql import functions as fn
 
 from kohort.spark.columns import spark_type
 from kohort.spark.tables.ends import END_OFFSETS, TOPIC_PARTITION, samples_of
-from kohort.spark.tables.frames import commit_time, visible
-from kohort.spark.tables.walk_kinds import CLAIM, COMMIT, END_SAMPLE, RECORD_SAMPLE, REMOVAL, UNWATCHED
+from kohort.spark.tables.frames import commit_time, counted
+from kohort.spark.tables.walk_kinds import (
+    ABORTED,
+    COMMIT,
+    END_SAMPLE,
+    LATER,
+    LATER_REMOVAL,
+    OPENED,
+    RECORD_SAMPLE,
+    REMOVAL,
+    UNWATCHED,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-CLAIM_MILLIS = 60_000
-"""Where nothing is known of a topic partition's end, the furthest group is looked at so often."""
+    from pyspark.sql.types import StructType
 
 _DAY_ZERO = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -64,9 +73,8 @@ def walk(
     every_commit: bool = False,
 ) -> DataFrame:
     """What `offset_commits` tell: where a status changes (or it at every commit), steps that may be jumps, sums."""
-    from pyspark.sql.types import StructField, StructType
-
-    from kohort.spark.tables.walker import OUT, Walker, WalkRules
+    from kohort.spark.tables.packing import PACKED, pack
+    from kohort.spark.tables.walker import WALKED, WalkRules
 
     burrow, jumps = burrow or BurrowRules(), jumps or JumpRules()
     rules = WalkRules(
@@ -80,20 +88,24 @@ def walk(
         every_commit=every_commit,
     )
     rows = _commit_rows(commits, as_of, burrow)
-    together = rows.unionByName(_claim_rows(rows))
     samples = samples_of(end_offsets, topic_times)
     if samples is not None:
-        together = together.unionByName(_sample_rows(samples))
-    order = fn.greatest(fn.least("kind", _kind(COMMIT)), _kind(RECORD_SAMPLE))
-    ordered = together.repartition(*TOPIC_PARTITION).sortWithinPartitions(
-        *TOPIC_PARTITION, order, "group", "partition", "offset"
-    )
+        rows = rows.unionByName(_sample_rows(samples))
+    packed = rows.mapInArrow(pack, _spark_schema(PACKED))
+    ordered = packed.repartition("bucket").sortWithinPartitions("bucket")
 
     def go(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-        return Walker(rules).walk(batches)
+        from kohort.spark.tables.walker import walk_buckets
 
-    schema = StructType([StructField(field.name, spark_type(field.type)) for field in OUT])
-    return ordered.mapInArrow(go, schema)
+        return walk_buckets(batches, rules)
+
+    return ordered.mapInArrow(go, _spark_schema(WALKED))
+
+
+def _spark_schema(schema: "pa.Schema") -> "StructType":
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(field.name, spark_type(field.type)) for field in schema])
 
 
 def _kind(kind: int) -> Column:
@@ -101,54 +113,43 @@ def _kind(kind: int) -> Column:
 
 
 def _commit_rows(commits: DataFrame, as_of: datetime | None, burrow: BurrowRules) -> DataFrame:
-    """Commits and tombstones that count, up to a time."""
-    at = fn.when(fn.col("tombstone"), fn.col("timestamp")).otherwise(commit_time())
-    counted = visible(commits)
-    if as_of is not None:
-        counted = counted.where(at.isNull() | (at <= fn.lit(as_of)))
+    """Commits and tombstones, each with its kind."""
+    is_removal = fn.col("tombstone")
+    at = fn.when(is_removal, fn.col("timestamp")).otherwise(commit_time())
+    is_later = fn.lit(False) if as_of is None else fn.coalesce(at > fn.lit(as_of), fn.lit(False))
     age = fn.unix_millis("timestamp") - fn.unix_millis("commit_timestamp")
     is_old = fn.coalesce(age > burrow.expire_group_seconds * 1000, fn.lit(False))
     kind = (
-        fn.when(fn.col("tombstone"), _kind(REMOVAL))
+        fn.when(fn.col("fate") == "aborted", _kind(ABORTED))
+        .when(~counted(), _kind(OPENED))
+        .when(is_later & is_removal, _kind(LATER_REMOVAL))
+        .when(is_later, _kind(LATER))
+        .when(is_removal, _kind(REMOVAL))
         .when(at.isNull() | is_old, _kind(UNWATCHED))
         .otherwise(_kind(COMMIT))
     )
-    return counted.select(
+    return commits.select(
         *TOPIC_PARTITION,
-        kind.alias("kind"),
         "group",
         "partition",
+        kind.alias("kind"),
         "offset",
         fn.col("committed_offset").alias("value"),
         fn.unix_millis(at).alias("millis"),
+        "bytes",
     )
-
-
-def _claim_rows(rows: DataFrame) -> DataFrame:
-    """How far the furthest group of each topic partition was, every so often."""
-    moment = fn.floor(fn.col("millis") / CLAIM_MILLIS)
-    furthest = (
-        rows.where((fn.col("kind") == COMMIT) & fn.col("millis").isNotNull())
-        .groupBy(*TOPIC_PARTITION, moment.alias("moment"))
-        .agg(fn.max("value").alias("value"))
-    )
-    known_at = (fn.col("moment") + 1) * CLAIM_MILLIS
-    return _fact_rows(furthest, _kind(CLAIM), known_at, fn.col("value"))
 
 
 def _sample_rows(samples: DataFrame) -> DataFrame:
+    """What is known of a topic partition's end."""
     kind = fn.when(fn.col("sample.source") == END_OFFSETS, _kind(END_SAMPLE)).otherwise(_kind(RECORD_SAMPLE))
-    return _fact_rows(samples, kind, fn.col("millis"), fn.col("sample.end"))
-
-
-def _fact_rows(facts: DataFrame, kind: Column, millis: Column, value: Column) -> DataFrame:
-    """What is known of a topic partition as rows that come before its commits, by time."""
-    return facts.select(
+    return samples.select(
         *TOPIC_PARTITION,
-        kind.alias("kind"),
         fn.lit("").alias("group"),
         fn.lit(0).alias("partition"),
-        millis.alias("offset"),
-        value.alias("value"),
-        millis.alias("millis"),
+        kind.alias("kind"),
+        fn.col("millis").alias("offset"),
+        fn.col("sample.end").alias("value"),
+        "millis",
+        fn.lit(0).alias("bytes"),
     )

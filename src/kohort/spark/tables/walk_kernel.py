@@ -20,7 +20,7 @@ Bytes = NDArray[np.int8]
 
 _I64, _F64 = types.int64, types.float64
 _LONGS, _DOUBLES, _BYTES = types.int64[::1], types.float64[::1], types.int8[::1]
-_TABLE = types.int64[:, ::1]
+_TABLE, _SPEEDS = types.int64[:, ::1], types.float64[:, ::1]
 
 
 @njit(inline="always")
@@ -157,9 +157,7 @@ def _store(memory: Longs, ring: Longs, committed: int, millis: int, lag: int, ru
     memory[kinds.STORED] = stored + 1
 
 
-@njit(
-    types.void(_LONGS, _DOUBLES, _I64, _I64, _I64, _I64, _LONGS, _TABLE, types.float64[:, ::1]), cache=CACHE, nogil=True
-)
+@njit(types.void(_LONGS, _DOUBLES, _I64, _I64, _I64, _I64, _LONGS, _TABLE, _SPEEDS), cache=CACHE, nogil=True)
 def _step(
     memory: Longs,
     fastest: Doubles,
@@ -172,18 +170,13 @@ def _step(
     speeds: Doubles,
 ) -> None:
     """How far the commit went from the one before, whatever stands between them."""
-    told[row, kinds.COMMITS_BEFORE], told[row, kinds.AFTER_TOMBSTONE] = (
-        memory[kinds.COMMITS],
-        memory[kinds.AFTER_REMOVAL],
-    )
+    line = told[row]
+    line[kinds.COMMITS_BEFORE], line[kinds.AFTER_TOMBSTONE] = memory[kinds.COMMITS], memory[kinds.AFTER_REMOVAL]
+    line[kinds.PREVIOUS_MILLIS] = memory[kinds.MILLIS]
     speeds[row, kinds.FASTEST_BEFORE], speeds[row, kinds.SPEED] = fastest[0], np.nan
-    told[row, kinds.PREVIOUS_MILLIS] = memory[kinds.MILLIS]
     distance = np.int64(0)
     if memory[kinds.COMMITS] > 0:
-        told[row, kinds.PREVIOUS_COMMITTED], told[row, kinds.PREVIOUS_OFFSET] = (
-            memory[kinds.COMMITTED],
-            memory[kinds.PLACE],
-        )
+        line[kinds.PREVIOUS_COMMITTED], line[kinds.PREVIOUS_OFFSET] = memory[kinds.COMMITTED], memory[kinds.PLACE]
         distance = _distance(memory[kinds.COMMITTED], committed)
         if memory[kinds.MILLIS] != kinds.UNKNOWN and millis != kinds.UNKNOWN:
             speed = distance / max((millis - memory[kinds.MILLIS]) / 1000.0, 1.0)
@@ -191,20 +184,16 @@ def _step(
             if not speed <= fastest[0]:
                 fastest[0] = speed
         if distance < 0 or distance >= rules[kinds.LEAST_STEP]:
-            told[row, kinds.FLAGS] |= kinds.IS_STEP
+            line[kinds.FLAGS] |= kinds.IS_STEP
         if distance == 0 and memory[kinds.AFTER_REMOVAL] == 0:
             memory[kinds.IDLE] += 1
-    told[row, kinds.DISTANCE] = distance
+    line[kinds.DISTANCE] = distance
     if memory[kinds.COMMITS] == 0 or distance != 0 or memory[kinds.AFTER_REMOVAL] != 0:
         memory[kinds.CHANGED_AT] = millis
     memory[kinds.COMMITS] += 1
     memory[kinds.AFTER_REMOVAL] = 0
-    memory[kinds.COMMITTED], memory[kinds.PLACE], memory[kinds.MILLIS], memory[kinds.LAST_ROW] = (
-        committed,
-        place,
-        millis,
-        row,
-    )
+    memory[kinds.COMMITTED], memory[kinds.PLACE] = committed, place
+    memory[kinds.MILLIS], memory[kinds.LAST_ROW] = millis, row
 
 
 @njit(
@@ -223,7 +212,7 @@ def _step(
         _LONGS,
         _F64,
         _TABLE,
-        types.float64[:, ::1],
+        _SPEEDS,
     ),
     cache=CACHE,
     nogil=True,
@@ -289,21 +278,12 @@ def go_through(
         lag = _behind(end, value)
         _store(memory, ring, value, millis, lag, rules)
         status = judge(ring, memory[kinds.STORED], lag, memory[kinds.KEY_CLOCK], ends[2], rules, minimum_complete)
-        told[row, kinds.FLAGS] |= kinds.IS_STATUS
-        if status != before:
-            told[row, kinds.FLAGS] |= kinds.IS_CHANGE
-        told[row, kinds.CLOCK], told[row, kinds.END], told[row, kinds.SOURCE], told[row, kinds.LAG] = (
-            memory[kinds.KEY_CLOCK],
-            end,
-            ends[1],
-            lag,
-        )
-        told[row, kinds.WINDOW_COMMITS], told[row, kinds.WINDOW_MILLIS] = memory[kinds.STORED], ring[1, 0]
-        told[row, kinds.STATUS], told[row, kinds.STATUS_BEFORE], told[row, kinds.LAST_STATUS] = status, before, status
-        told[row, kinds.UNTIL], told[row, kinds.STOPPED], told[row, kinds.ENDED_BY] = (
-            kinds.UNKNOWN,
-            kinds.UNKNOWN,
-            kinds.NOTHING,
-        )
+        line = told[row]
+        line[kinds.FLAGS] |= kinds.IS_STATUS if status == before else kinds.IS_STATUS | kinds.IS_CHANGE
+        line[kinds.CLOCK], line[kinds.END] = memory[kinds.KEY_CLOCK], end
+        line[kinds.SOURCE], line[kinds.LAG] = ends[1], lag
+        line[kinds.WINDOW_COMMITS], line[kinds.WINDOW_MILLIS] = memory[kinds.STORED], ring[1, 0]
+        line[kinds.STATUS], line[kinds.STATUS_BEFORE], line[kinds.LAST_STATUS] = status, before, status
+        line[kinds.UNTIL], line[kinds.STOPPED], line[kinds.ENDED_BY] = kinds.UNKNOWN, kinds.UNKNOWN, kinds.NOTHING
         memory[kinds.WATCHED_ROW] = row
         _step(memory, fastest, row, offsets[row], value, millis, rules, told, speeds)

@@ -7,6 +7,9 @@ the time of its file only.
 END_SAMPLE, RECORD_SAMPLE, CLAIM, COMMIT, UNWATCHED, REMOVAL = range(6)
 """Kinds of rows. A commit that Burrow does not take (too old when it came, or without a time) is unwatched."""
 
+LATER, LATER_REMOVAL, ABORTED, OPENED = range(6, 10)
+"""Kinds that only sums are made of: later than the walk is to go, or of transactions that do not count."""
+
 BY_CLAIM, BY_END_SAMPLE, BY_RECORD_SAMPLE = range(3)
 """How an end is known."""
 
@@ -70,3 +73,6 @@ SPEED, FASTEST_BEFORE = range(2)
 
 # How it is to be done.
 (INTERVALS, MIN_DISTANCE, LATELY, ALLOWED_LAG, AS_OF, LEAST_STEP, RULES) = range(7)
+
+CLAIM_MILLIS = 60_000
+"""Where nothing is known of a topic partition's end, the furthest group is looked at so often."""

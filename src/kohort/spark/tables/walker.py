@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from kohort.spark.tables import walk_kernel as kernel
 from kohort.spark.tables import walk_kinds as kinds
+from kohort.spark.tables.bucket import SUMS, Bucket
+from kohort.spark.tables.packing import unpack
 from kohort.spark.tables.walk_kernel import Bytes, Doubles, Longs
 
 KEY = ("topic", "topic_partition", "group", "partition")
@@ -66,6 +68,16 @@ OUT = pa.schema(
 )
 """What the walk tells of a commit; what the kernel does not know (`UNKNOWN`, or not a number) is NULL."""
 
+_OTHER_SORTS = ("is_sum", "is_point")
+WALKED = pa.schema(
+    [
+        *OUT,
+        *(field for field in SUMS if field.name not in OUT.names),
+        *((name, pa.bool_()) for name in _OTHER_SORTS),
+    ]
+)
+"""What the walk tells in all: of commits, of keys, and of topic partitions."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WalkRules:
@@ -79,6 +91,29 @@ class WalkRules:
     as_of: int | None
     least_step: int
     every_commit: bool
+
+
+def walk_buckets(packed: Iterable[pa.RecordBatch], rules: WalkRules) -> Iterator[pa.RecordBatch]:
+    """The walk through packed rows that come sorted by bucket."""
+    for keys, rows in unpack(packed):
+        bucket = Bucket(keys, rows)
+        yield _walked(bucket.sums(), "is_sum")
+        yield _walked(bucket.points(), "is_point")
+        for batch in Walker(rules).walk(bucket.batches()):
+            yield _walked(batch)
+
+
+def _walked(batch: pa.RecordBatch, *sorts: str) -> pa.RecordBatch:
+    """The same as rows of `WALKED`; flags that are not given are false."""
+    columns = []
+    for field in WALKED:
+        if field.name in batch.schema.names:
+            columns.append(batch.column(field.name))
+        elif field.name in (*_FLAGS, *_OTHER_SORTS):
+            columns.append(pa.repeat(field.name in sorts, len(batch)))
+        else:
+            columns.append(pa.nulls(len(batch), field.type))
+    return pa.RecordBatch.from_arrays(columns, schema=WALKED)
 
 
 class Walker:
