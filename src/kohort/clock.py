@@ -5,7 +5,9 @@ back. How long something took is measured on the other hand, which only goes for
 machine's clock was put right.
 """
 
+import re
 import time
+from datetime import UTC, datetime
 from typing import Protocol
 
 
@@ -50,3 +52,18 @@ class VirtualClock:
     def jump(self, ms: int) -> None:
         """Somebody sets the time of day, forward or back; no time passes."""
         self._now_ms += ms
+
+
+def parse_moment(value: str) -> int:
+    """A time in milliseconds since 1970, from such a number or from ISO 8601 (UTC unless it names a zone)."""
+    if re.fullmatch(r"-?[0-9]{11,18}", value):
+        return int(value)
+    try:
+        parsed = datetime.fromisoformat(value)
+    except ValueError:
+        raise ValueError(
+            f"{value!r} is neither ISO 8601 (2026-11-16T03:12) nor milliseconds since 1970 (13 digits)"
+        ) from None
+    if parsed.tzinfo is None:
+        parsed = parsed.replace(tzinfo=UTC)
+    return round(parsed.timestamp() * 1000)

@@ -5,12 +5,13 @@ from typing import Any
 
 import pytest
 
+from kohort.clock import parse_moment
 from kohort.log.source import BadSource
 from kohort.records.replay import Rule
 from kohort.spark.choices import RULES
 from kohort.spark.compat import filter_classes
 from kohort.spark.filters import narrowed
-from kohort.spark.options import BadOption, moment, parse_options
+from kohort.spark.options import BadOption, parse_options
 from kohort.spark.request import Request
 from kohort.spark.schema import TABLES, schema_of
 
@@ -47,9 +48,9 @@ def test_a_path_is_needed() -> None:
 
 
 def test_times_are_utc_unless_they_say_otherwise() -> None:
-    assert moment("1970-01-01") == 0
-    assert moment("1970-01-01T01:00:00.250+01:00") == 250
-    assert moment("1767323045000") == 1_767_323_045_000
+    assert parse_moment("1970-01-01") == 0
+    assert parse_moment("1970-01-01T01:00:00.250+01:00") == 250
+    assert parse_moment("1767323045000") == 1_767_323_045_000
 
 
 def test_the_rules_are_those_of_the_replay() -> None:

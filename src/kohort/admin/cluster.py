@@ -2,14 +2,13 @@
 
 import asyncio
 import contextlib
-import logging
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple, Self, TypeVar
 
 from kohort.admin.messages import FIND_COORDINATOR, Api, Ask
 from kohort.admin.refusals import in_words, named
 from kohort.errors import ErrorCode, KohortError
-from kohort.log.cluster import tell_why
+from kohort.log.cluster import connect, leader_of
 from kohort.log.security import Security
 
 _AT_ONCE = 16
@@ -24,7 +23,6 @@ _PASSING = (
 )
 """Refusals that pass when a group has found its coordinator again."""
 
-TopicPartition = tuple[str, int]
 T = TypeVar("T")
 
 
@@ -50,12 +48,11 @@ class Cluster:
         self._coordinators: dict[str, int] = {}
         self._runner = asyncio.Runner()
         self._is_open = False
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self._runner.close)
             self._client = self.run(self._connect())
             self._is_open = True
-        except BaseException:
-            self._runner.close()
-            raise
+            on_failure.pop_all()
 
     def __enter__(self) -> Self:
         return self
@@ -73,8 +70,6 @@ class Cluster:
         """Do something; whatever the connection does to it becomes one line."""
         from aiokafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError, RequestTimedOutError
 
-        # The library reports on its own what is raised anyway; one line to people is enough.
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
         try:
             return self._runner.run(step)
         except KafkaConnectionError:
@@ -101,10 +96,7 @@ class Cluster:
 
     def leader(self, topic: str, partition: int) -> int | None:
         """The broker that leads a partition; None if there is none, or no such partition."""
-        from aiokafka import TopicPartition as Partition
-
-        leader = self._client.cluster.leader_for_partition(Partition(topic, partition))
-        return None if leader is None or leader < 0 else int(leader)
+        return leader_of(self._client.cluster, topic, partition)
 
     async def look_again(self) -> None:
         """Have the cluster tell anew who leads what."""
@@ -166,24 +158,11 @@ class Cluster:
             raise self.failure(f"{what}: {in_words(error)}")
 
     async def _connect(self) -> Any:
-        from aiokafka.client import AIOKafkaClient
-        from aiokafka.errors import KafkaConnectionError
-
-        arguments = self._security.client_arguments()
         self._check_address()
-        client = AIOKafkaClient(
-            bootstrap_servers=self.bootstrap,
-            client_id="kohort",
-            request_timeout_ms=max(1, round(self._patience_s * 1000)),
-            **arguments,
-        )
+        patience_ms = max(1, round(self._patience_s * 1000))
+        client = await connect(self.bootstrap, self._security, request_timeout_ms=patience_ms)
         async with contextlib.AsyncExitStack() as on_failure:
             on_failure.push_async_callback(client.close)
-            try:
-                await client.bootstrap()
-            except KafkaConnectionError:
-                await tell_why(client.hosts, arguments)
-                raise
             await client.force_metadata_update()
             on_failure.pop_all()
         return client

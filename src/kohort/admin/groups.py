@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-from kohort.admin.cluster import Cluster, Node, TopicPartition, all_of
+from kohort.admin.cluster import Cluster, Node, all_of
 from kohort.admin.messages import CONSUMER_GROUP_DESCRIBE, DELETE_GROUPS, DESCRIBE_GROUPS, LIST_GROUPS, NotSpoken
 from kohort.admin.refusals import in_words, named
 from kohort.errors import ErrorCode
+from kohort.log.cluster import TopicPartition
 from kohort.records.rows import assigned_partitions, subscribed_topics
 
 CLASSIC, CONSUMER = "Classic", "Consumer"

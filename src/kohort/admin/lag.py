@@ -7,9 +7,10 @@ first, then what nobody reads.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from kohort.admin.cluster import Cluster, TopicPartition
+from kohort.admin.cluster import Cluster
 from kohort.admin.groups import Described, Member
-from kohort.admin.offsets import LATEST, LogOffsets, Offset, Offsets, committed_offsets, log_offsets
+from kohort.admin.offsets import LogOffsets, Offset, Offsets, committed_offsets, log_offsets
+from kohort.log.cluster import LATEST, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,23 +4,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from kohort.admin.cluster import Cluster, TopicPartition, all_of
+from kohort.admin.cluster import Cluster, all_of
 from kohort.admin.messages import LIST_OFFSETS, OFFSET_COMMIT, OFFSET_DELETE, OFFSET_FETCH
 from kohort.admin.refusals import in_words, named
 from kohort.errors import ErrorCode
+from kohort.log.cluster import PASSING, TopicPartition
 
-EARLIEST, LATEST = -2, -1
 _NOBODY = -1
 _READ_UNCOMMITTED = 0
 _NOT_COMMITTED = -1
-
-_PASSING = (
-    ErrorCode.LEADER_NOT_AVAILABLE,
-    ErrorCode.NOT_LEADER_OR_FOLLOWER,
-    ErrorCode.UNKNOWN_LEADER_EPOCH,
-    ErrorCode.FENCED_LEADER_EPOCH,
-)
-"""Refusals that pass when a partition has found its leader again."""
 
 T = TypeVar("T")
 
@@ -109,7 +101,7 @@ async def _log_offsets(cluster: Cluster, asked: list[TopicPartition], time: int)
             for key, (error, offset) in answer.items():
                 if not error:
                     told.found[key] = offset
-                elif error in _PASSING:
+                elif error in PASSING:
                     reasons[key] = in_words(error)
                 else:
                     told.refused[key] = in_words(error)

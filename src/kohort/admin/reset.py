@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from kohort.admin.cluster import Cluster, TopicPartition
-from kohort.admin.offsets import EARLIEST, LATEST, LogOffsets, Offset, Offsets, commit, committed_offsets, log_offsets
+from kohort.admin.cluster import Cluster
+from kohort.admin.offsets import LogOffsets, Offset, Offsets, commit, committed_offsets, log_offsets
+from kohort.log.cluster import EARLIEST, LATEST, TopicPartition
 
 
 class Where(Enum):

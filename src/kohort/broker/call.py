@@ -27,7 +27,6 @@ class Call:
         "client_host",
         "frame",
         "has_its_place",
-        "is_answered",
         "kept_answer",
     )
 
@@ -53,9 +52,12 @@ class Call:
         self.has_its_place = False
         """Set by a handler when all is done but for the disk: a request of the same kind that is served now comes
         behind this one whatever happens."""
-        self.is_answered = False
         self.kept_answer: bytes | None = None
         """What the connection sends when it is this call's turn."""
+
+    @property
+    def is_answered(self) -> bool:
+        return self._send is None
 
     @property
     def request(self) -> Any:
@@ -117,5 +119,4 @@ class Call:
         send, self._send = self._send, None
         if send is None:
             raise IllegalState(f"API {self.api_key} answered a request twice")
-        self.is_answered = True
         send(self, body, errors)

@@ -7,10 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
-from kohort.admin.cluster import Cluster, TopicPartition
+from kohort.admin.cluster import Cluster
 from kohort.admin.groups import list_groups
 from kohort.admin.refusals import named
 from kohort.cli.command_config import COMMAND_CONFIG_HELP
+from kohort.log.cluster import TopicPartition
 from kohort.log.security import parse_security, read_properties
 
 F = TypeVar("F", bound=Callable[..., Any])

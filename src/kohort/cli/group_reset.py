@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kohort.admin.cluster import Cluster, TopicPartition
+from kohort.admin.cluster import Cluster
 from kohort.admin.groups import describe_groups
 from kohort.admin.offsets import Offsets, committed_offsets
 from kohort.admin.plan_file import read_plan
@@ -31,6 +31,7 @@ from kohort.cli.group_options import (
 )
 from kohort.cli.output import moment, table
 from kohort.errors import KohortError
+from kohort.log.cluster import TopicPartition
 from kohort.records.json_text import to_json
 
 _MISSING = "-"

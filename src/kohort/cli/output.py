@@ -3,13 +3,14 @@
 import contextlib
 import csv
 import io
-import re
 import sys
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import click
+
+from kohort.clock import parse_moment
 
 _LARGE_INPUT = 32 * 1024 * 1024
 _WIDEST_CELL = 80
@@ -24,6 +25,14 @@ def printable(text: str) -> str:
         character.encode("unicode_escape").decode()
         if character == "\\" or unicodedata.category(character) in _UNPRINTABLE
         else character
+        for character in text
+    )
+
+
+def one_line(text: str) -> str:
+    """A message as one line; what it names has escapes already, or comes from a file system, where all is possible."""
+    return "".join(
+        character.encode("unicode_escape").decode() if unicodedata.category(character) in _UNPRINTABLE else character
         for character in text
     )
 
@@ -90,14 +99,7 @@ def progress(what: str, total_bytes: int) -> Iterator[Callable[[int], None]]:
 
 def moment(value: str) -> int:
     """A time on the command line: ISO 8601 (UTC unless it names a zone) or milliseconds since 1970."""
-    if re.fullmatch(r"[0-9]{11,18}", value):
-        return int(value)
     try:
-        parsed = datetime.fromisoformat(value)
-    except ValueError:
-        raise click.BadParameter(
-            f"{value!r} is neither ISO 8601 (2026-11-16T03:12) nor milliseconds since 1970 (13 digits)"
-        ) from None
-    if parsed.tzinfo is None:
-        parsed = parsed.replace(tzinfo=UTC)
-    return round(parsed.timestamp() * 1000)
+        return parse_moment(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None

@@ -20,7 +20,7 @@ _PATIENCE_S = 30.0
 _PAUSE_S = 0.2
 _WAIT_MS = 500
 
-_PASSING = (
+PASSING = (
     ErrorCode.LEADER_NOT_AVAILABLE,
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.UNKNOWN_LEADER_EPOCH,
@@ -38,17 +38,14 @@ class LiveCluster:
     def __init__(self, address: str, security: Security | None = None) -> None:
         self._address = address
         self._security = security or Security()
-        self._loop = asyncio.new_event_loop()
-        try:
-            self._client = self._run(self._connect(address.removeprefix(LIVE_SCHEME).rstrip("/")))
-        except BaseException:
-            self._loop.close()
-            raise
-        try:
+        self._runner = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self._runner.close)
+            self._client = self._run(connect(address.removeprefix(LIVE_SCHEME).rstrip("/"), self._security))
+            on_failure.pop_all()
+            on_failure.callback(self.close)
             self._metadata = self._run(self._client.fetch_all_metadata())
-        except BaseException:
-            self.close()
-            raise
+            on_failure.pop_all()
 
     def __enter__(self) -> "LiveCluster":
         return self
@@ -57,8 +54,10 @@ class LiveCluster:
         self.close()
 
     def close(self) -> None:
-        self._run(self._client.close())
-        self._loop.close()
+        try:
+            self._run(self._client.close())
+        finally:
+            self._runner.close()
 
     def topics(self) -> set[str]:
         """Every topic, the cluster's own included."""
@@ -94,12 +93,13 @@ class LiveCluster:
         from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError, NodeNotReadyError, for_code
 
         found: dict[TopicPartition, Any] = {}
-        deadline = self._loop.time() + _PATIENCE_S
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + _PATIENCE_S
         while True:
             by_leader: dict[int, list[TopicPartition]] = {}
             reason: object = "has no leader"
             for key in asked:
-                if key not in found and (leader := self._leader(*key)) is not None:
+                if key not in found and (leader := leader_of(self._metadata, *key)) is not None:
                     by_leader.setdefault(leader, []).append(key)
             for leader, theirs in by_leader.items():
                 try:
@@ -110,14 +110,14 @@ class LiveCluster:
                 for key, (error, value) in answered.items():
                     if not error:
                         found[key] = value
-                    elif error in _PASSING:
+                    elif error in PASSING:
                         reason = for_code(error).__name__
                     else:
                         raise BadSource(f"{self._address}: {key[0]}-{key[1]}: {for_code(error).__name__}")
             left = [key for key in asked if key not in found]
             if not left:
                 return found
-            if self._loop.time() > deadline:
+            if clock() > deadline:
                 raise BadSource(f"{self._address}: {left[0][0]}-{left[0][1]}: {reason}")
             await asyncio.sleep(_PAUSE_S)
             self._metadata = await self._client.fetch_all_metadata()
@@ -145,41 +145,45 @@ class LiveCluster:
             for number, error, *rest in partitions
         }
 
-    def _leader(self, topic: str, partition: int) -> int | None:
-        from aiokafka import TopicPartition as Partition
-
-        leader = self._metadata.leader_for_partition(Partition(topic, partition))
-        return None if leader is None or leader < 0 else int(leader)
-
-    async def _connect(self, address: str) -> Any:
-        from aiokafka.client import AIOKafkaClient
-        from aiokafka.errors import KafkaConnectionError
-
-        arguments = self._security.client_arguments()
-        client = AIOKafkaClient(bootstrap_servers=address, client_id="kohort", **arguments)
-        async with contextlib.AsyncExitStack() as on_failure:
-            on_failure.push_async_callback(client.close)
-            try:
-                await client.bootstrap()
-            except KafkaConnectionError:
-                await tell_why(client.hosts, arguments)
-                raise
-            on_failure.pop_all()
-        return client
-
     def _run(self, step: Coroutine[Any, Any, T]) -> T:
         from aiokafka.errors import KafkaConnectionError, KafkaError
 
-        # The library reports on its own what is raised anyway; one line to people is enough.
-        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
         try:
-            return self._loop.run_until_complete(step)
-        except (KafkaError, ValueError, OSError) as error:
+            return self._runner.run(step)
+        except (KafkaError, ValueError, OverflowError, OSError) as error:
             reason = "cannot connect" if isinstance(error, KafkaConnectionError) else error
             raise BadSource(f"{self._address}: {reason}; expected kafka://HOST:PORT of a running broker") from None
 
 
-async def tell_why(hosts: Iterable[tuple[str, int, Any]], arguments: Mapping[str, Any]) -> None:
+async def connect(address: str, security: Security, **more: Any) -> Any:
+    """A client of the library that has found the cluster; it is to be closed."""
+    from aiokafka.client import AIOKafkaClient
+    from aiokafka.errors import KafkaConnectionError
+
+    # The library reports on its own what is raised anyway; one line to people is enough.
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)
+    arguments = security.client_arguments()
+    client = AIOKafkaClient(bootstrap_servers=address, client_id="kohort", **more, **arguments)
+    async with contextlib.AsyncExitStack() as on_failure:
+        on_failure.push_async_callback(client.close)
+        try:
+            await client.bootstrap()
+        except KafkaConnectionError:
+            await _tell_why(client.hosts, arguments)
+            raise
+        on_failure.pop_all()
+    return client
+
+
+def leader_of(metadata: Any, topic: str, partition: int) -> int | None:
+    """The broker that leads a partition; None if there is none, or no such partition."""
+    from aiokafka import TopicPartition as Partition
+
+    leader = metadata.leader_for_partition(Partition(topic, partition))
+    return None if leader is None or leader < 0 else int(leader)
+
+
+async def _tell_why(hosts: Iterable[tuple[str, int, Any]], arguments: Mapping[str, Any]) -> None:
     """The library says only that it did not get in; a broker that refuses us tells more when it is asked once more."""
     from aiokafka.conn import create_conn
 

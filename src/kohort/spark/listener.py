@@ -15,8 +15,9 @@ from typing import Any
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from kohort.errors import KohortError
+from kohort.log.cluster import TopicPartition
 from kohort.log.security import Security, parse_security
-from kohort.spark.restore_plan import Planned, TopicPartition
+from kohort.spark.restore_plan import Planned
 from kohort.spark.restore_target import Target
 
 _LOG = logging.getLogger(__name__)

@@ -4,9 +4,9 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from kohort.clock import parse_moment
 from kohort.errors import KohortError
 from kohort.log.security import SETTINGS, parse_security
 from kohort.log.source import LIVE_SCHEME, BadSource
@@ -196,24 +196,9 @@ def _moment(options: Mapping[str, str], name: str) -> int | None:
     if name not in options:
         return None
     try:
-        return moment(options[name])
+        return parse_moment(options[name])
     except ValueError as error:
         raise BadOption(f"{name}: {error}") from None
-
-
-def moment(value: str) -> int:
-    """A time in milliseconds since 1970, from such a number or from ISO 8601 (UTC unless it names a zone)."""
-    if re.fullmatch(r"[0-9]{11,18}", value):
-        return int(value)
-    try:
-        parsed = datetime.fromisoformat(value)
-    except ValueError:
-        raise ValueError(
-            f"{value!r} is neither ISO 8601 (2026-11-16T03:12) nor milliseconds since 1970 (13 digits)"
-        ) from None
-    if parsed.tzinfo is None:
-        parsed = parsed.replace(tzinfo=UTC)
-    return round(parsed.timestamp() * 1000)
 
 
 def _count(options: Mapping[str, str], name: str) -> int | None:

@@ -13,12 +13,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from kohort.clock import parse_moment
 from kohort.errors import KohortError
 from kohort.spark.choices import PERMISSIVE, POSITION
 from kohort.spark.compat import parallelism
 from kohort.spark.inputs import OFFSETS_TOPIC, Log, find_logs
 from kohort.spark.live import live_logs
-from kohort.spark.options import live_address, moment
+from kohort.spark.options import live_address
 from kohort.spark.saved_state import SavedState, load_state, save_state
 from kohort.spark.schema import as_table, schema_of
 
@@ -105,7 +106,7 @@ def replay(
     )
     reader = reader.options(**(kafka or {}))
     if ends is not None:
-        reader = reader.option("asOf", str(ends))
+        reader = reader.option("asOf", f"{ends:012d}")  # with fewer digits it would be refused
     if saved is not None:
         reader = reader.option("since", json.dumps(saved.next_offsets))
     return Replay(merge_pieces(reader.load(), shares, saved), rule)
@@ -118,7 +119,7 @@ def milliseconds(time: Moment) -> int:
     if isinstance(time, int):
         return time
     try:
-        return moment(time)
+        return parse_moment(time)
     except ValueError as error:
         raise KohortError(str(error)) from None
 

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from kohort.admin import plan_file
 from kohort.admin.offsets import Offset, Offsets
-
-TopicPartition = tuple[str, int]
+from kohort.log.cluster import TopicPartition
 
 
 class Planned(NamedTuple):

@@ -6,9 +6,10 @@ from typing import Self
 
 from kohort.admin.cluster import Cluster
 from kohort.admin.groups import AT_REST, describe_groups
-from kohort.admin.offsets import EARLIEST, LATEST, commit, committed_offsets, log_offsets
+from kohort.admin.offsets import commit, committed_offsets, log_offsets
+from kohort.log.cluster import EARLIEST, LATEST, TopicPartition
 from kohort.log.security import Security
-from kohort.spark.restore_plan import Bounds, Planned, TopicPartition, by_group
+from kohort.spark.restore_plan import Bounds, Planned, by_group
 
 
 @dataclass(frozen=True, slots=True)

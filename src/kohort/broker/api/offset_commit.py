@@ -24,17 +24,24 @@ _NO_RETENTION = -1
 
 @api(8, 2, 9)
 def offset_commit(broker: "Broker", call: "Call") -> None:
+    short = _transcoded(broker, call)
+    if short is None:
+        _commit(broker, call)
+    else:
+        _commit_transcoded(broker, call, short)
+    call.has_its_place = True
+
+
+def _transcoded(broker: "Broker", call: "Call") -> "TranscodedCommit | None":
+    """The commit as a batch of records, where the short way is open and every partition is there."""
     transcoder = broker.short_way.transcoder
     if transcoder is None:
         broker.short_way.count()
-    else:
-        short = transcoder.transcode(call.frame, call.body_at, call.version, broker.clock.now_ms())
-        if short is not None and all(_has_partition(broker, *topic) for topic in short.topics):
-            _commit_transcoded(broker, call, short)
-            call.has_its_place = True
-            return
-    _commit(broker, call)
-    call.has_its_place = True
+        return None
+    short = transcoder.transcode(call.frame, call.body_at, call.version, broker.clock.now_ms())
+    if short is None or not all(_has_partition(broker, *topic) for topic in short.topics):
+        return None
+    return short
 
 
 def _has_partition(broker: "Broker", topic_name: str, partition: int) -> bool:
