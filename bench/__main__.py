@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import broker, heartbeats, kafka, spark
+from bench import broker, following, heartbeats, kafka, spark
 from bench.beside import FULL, QUICK
 from bench.logs import write_log
 from bench.rows import all_hold, bounded, show
@@ -165,6 +165,7 @@ def main() -> None:
             rows += broker.measure(work / "broker", QUICK if args.quick else FULL)
         if is_all or args.spark:
             rows += spark.measure(work / "spark", args.quick, args.huge)
+            rows += following.measure(work / "following")
         if args.load:
             rows += heartbeats.measure(work / "load", 10 if args.quick else heartbeats.SECONDS)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

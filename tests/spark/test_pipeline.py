@@ -76,7 +76,11 @@ def test_the_present_is_what_kohort_state_says(logs: Path, out: Path) -> None:
 def test_every_table_is_there_with_a_comment_on_every_column(spark: SparkSession, out: Path) -> None:
     assert sorted(path.name for path in out.iterdir()) == sorted([*TABLES, "kohort.json"])
     for table in TABLES:
-        assert spark.read.parquet(str(out / table)).schema.jsonValue() == schema_of(table).jsonValue()
+        read = spark.read.parquet(str(out / table)).schema
+        told, expected = (
+            [(field.name, field.dataType, field.metadata) for field in schema] for schema in (read, schema_of(table))
+        )
+        assert told == expected, table
 
 
 def test_a_run_tells_what_it_did(logs: Path, out: Path, manifest: Manifest) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from kohort.errors import CorruptLog
@@ -24,7 +23,7 @@ from kohort.records.rows import describe
 from kohort.spark.inputs import LogChanged, find_logs, share_out
 from kohort.spark.reading import read
 from kohort.spark.request import Request
-from kohort.spark.schema import columns_of
+from kohort.spark.schema import arrow_schema_of, columns_of
 from tests.golden_sets import GOLDEN, GoldenSet
 from tests.spark.golden_tables import batches_of, fates_of, instant
 
@@ -39,6 +38,9 @@ def rows_of(path: Path | Sequence[Path], table: str, shares: int | None = 1, **r
     paths = [str(path)] if isinstance(path, Path) else [str(one) for one in path]
     asked = Request(table, wanted, **request)
     batches = [batch for share in share_out(find_logs(paths), shares) for batch in read(share, asked)]
+    for batch in batches:
+        for field, column in zip(batch.schema, batch.columns, strict=True):
+            assert field.nullable or not column.null_count, f"{table}.{field.name} promises a value in every row"
     return [row for batch in batches for row in batch.to_pylist()]
 
 
@@ -365,7 +367,7 @@ def test_batches_have_the_types_of_the_table_and_a_bounded_size(
             read(share, Request(table, tuple(column.name for column in columns)))
             for share in share_out(find_logs([str(path)]), 2)
         ):
-            assert batch.schema == pa.schema([(column.name, column.type) for column in columns])
+            assert batch.schema == arrow_schema_of(table)
             assert len(batch) <= 7
             batch.validate(full=True)
 

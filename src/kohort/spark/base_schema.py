@@ -5,6 +5,12 @@ import pyarrow as pa
 from kohort.records import arrow_schema
 from kohort.spark.columns import Column, Columns
 
+
+def _always(name: str, type_: pa.DataType, comment: str) -> Column:
+    """A column in which every row has a value."""
+    return Column(name, type_, comment, nullable=False)
+
+
 TIME = pa.timestamp("us", "UTC")
 """An instant. A time that Spark cannot hold, or that the log does not give (-1), is NULL."""
 
@@ -45,17 +51,17 @@ _RECORD_COMMENTS = {
 }
 
 _PLACE = (
-    Column("partition", pa.int32(), "Partition of the offsets topic; -1 if the file's place does not tell"),
-    Column("offset", pa.int64(), "Offset of the record in its partition"),
+    _always("partition", pa.int32(), "Partition of the offsets topic; -1 if the file's place does not tell"),
+    _always("offset", pa.int64(), "Offset of the record in its partition"),
     Column("timestamp", TIME, "Time of the record"),
 )
 
-_BYTES = Column("bytes", pa.int32(), "What the record takes in its batch, uncompressed")
+_BYTES = _always("bytes", pa.int32(), "What the record takes in its batch, uncompressed")
 
 _COMMITTED = (
-    Column("group", pa.string(), "Group that commits"),
-    Column("topic", pa.string(), "Topic whose offset is committed"),
-    Column("topic_partition", pa.int32(), "Partition of that topic"),
+    _always("group", pa.string(), "Group that commits"),
+    _always("topic", pa.string(), "Topic whose offset is committed"),
+    _always("topic_partition", pa.int32(), "Partition of that topic"),
     Column("committed_offset", pa.int64(), "Offset that is committed: the next one to be consumed"),
     Column("leader_epoch", pa.int32(), "Leader epoch of the committed offset; -1 if the consumer gave none"),
     Column("metadata", pa.string(), "Text that the consumer left with its commit"),
@@ -87,14 +93,14 @@ BASE: dict[str, Columns] = {
     "offset_commits": (
         *_PLACE,
         *_COMMITTED,
-        Column("tombstone", pa.bool_(), "Whether the record removes the offset"),
-        Column("producer_id", pa.int64(), "Producer of the transaction; -1 outside of one"),
-        Column("producer_epoch", pa.int16(), "Epoch of that producer"),
-        Column("transactional", pa.bool_(), "Whether the commit belongs to a transaction"),
-        Column("fate", pa.string(), "plain (no transaction), committed, aborted, or open (no marker follows)"),
+        _always("tombstone", pa.bool_(), "Whether the record removes the offset"),
+        _always("producer_id", pa.int64(), "Producer of the transaction; -1 outside of one"),
+        _always("producer_epoch", pa.int16(), "Epoch of that producer"),
+        _always("transactional", pa.bool_(), "Whether the commit belongs to a transaction"),
+        _always("fate", pa.string(), "plain (no transaction), committed, aborted, or open (no marker follows)"),
         Column("decided_offset", pa.int64(), "Offset of the marker that ended the transaction"),
         Column("decided_timestamp", TIME, "Time of that marker"),
-        Column("batch_offset", pa.int64(), "Offset of the batch that holds the record"),
+        _always("batch_offset", pa.int64(), "Offset of the batch that holds the record"),
         _BYTES,
     ),
     "group_generations": (

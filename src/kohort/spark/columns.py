@@ -10,18 +10,19 @@ if TYPE_CHECKING:
 
 
 class Column(NamedTuple):
-    """A column of a table."""
+    """A column of a table. Where every row of a log has a value, Spark need not look for NULLs: it reads faster."""
 
     name: str
     type: pa.DataType
     comment: str
+    nullable: bool = True
 
 
 Columns = tuple[Column, ...]
 
 
 def arrow_schema(columns: Iterable[Column]) -> pa.Schema:
-    return pa.schema([(column.name, column.type) for column in columns])
+    return pa.schema([pa.field(column.name, column.type, column.nullable) for column in columns])
 
 
 def spark_schema(columns: Iterable[Column]) -> "StructType":
@@ -29,7 +30,10 @@ def spark_schema(columns: Iterable[Column]) -> "StructType":
     from pyspark.sql.types import StructField, StructType
 
     return StructType(
-        [StructField(column.name, spark_type(column.type), True, {"comment": column.comment}) for column in columns]
+        [
+            StructField(column.name, spark_type(column.type), column.nullable, {"comment": column.comment})
+            for column in columns
+        ]
     )
 
 

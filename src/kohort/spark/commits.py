@@ -15,11 +15,11 @@ from kohort.records.key_columns import KeyColumns
 from kohort.records.offsets_topic import OffsetCommitValue, decode_value
 from kohort.spark.arrays import numbers, times
 from kohort.spark.fates import NAMES, NOT_DECIDED, DecidedRows
-from kohort.spark.schema import columns_of
+from kohort.spark.schema import arrow_schema_of
 
 TABLE = "offset_commits"
 
-_TYPES = {column.name: column.type for column in columns_of(TABLE)}
+_SCHEMA = arrow_schema_of(TABLE)
 _FATES = pa.array(NAMES)
 
 
@@ -42,13 +42,14 @@ class Commits:
 
     def batch(self, names: Sequence[str]) -> pa.RecordBatch:
         """The columns of these names."""
-        return pa.RecordBatch.from_arrays([self._column(name) for name in names], names=list(names))
+        schema = pa.schema([_SCHEMA.field(name) for name in names])
+        return pa.RecordBatch.from_arrays([self._column(name) for name in names], schema=schema)
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def _column(self, name: str) -> pa.Array:
-        columns, rows, values, type_ = self._columns, self._rows, self._values, _TYPES[name]
+        columns, rows, values, type_ = self._columns, self._rows, self._values, _SCHEMA.field(name).type
         match name:
             case "partition":
                 return numbers(np.full(len(rows), self._partition, np.int32), type_)

@@ -150,7 +150,7 @@ class TableReader:
                 return fates.decide(columns, window.position, window.markers, end)
 
             commits = Commits(columns, chosen, partition, self._keys.columns, decide)
-            return commits.batch(self._request.columns).cast(self._schema)
+            return commits.batch(self._request.columns)
         if table in GROUP_TABLES:
             chosen = np.flatnonzero(self._wanted(columns, columns.of_kind(GROUP_KIND), start, end))
             return self._from_rows(found for row in chosen for found in rows_of(table, columns, int(row), partition))
