@@ -11,7 +11,7 @@ from kohort.broker.topic_settings import topic_config
 from kohort.broker.topics import InvalidTopic, TopicExists, Topics
 from kohort.clock import VirtualClock
 from kohort.config import FlushMode, LogConfig
-from kohort.errors import CorruptLog, StorageFailed
+from kohort.errors import CorruptLog, KohortError, StorageFailed
 from kohort.log.crash_images import crash_points
 from kohort.log.faulty_files import Fault, FaultyFiles
 from kohort.log.files import Files
@@ -350,3 +350,20 @@ def test_a_disk_that_fails_at_any_call_leaves_the_topics_of_before_or_of_after(a
                 topics.create("new", 3, {"segment.bytes": "99"})
         found = state(opened(SimulatedFiles(inner.image())))
         assert found in (before, after), call
+
+
+def test_finding_a_start_on_a_failing_disk_fails_in_our_words():
+    """Found by the simulation: one look at the disk let the operating system's own error through."""
+    files = SimulatedFiles()
+    first = opened(files)
+    first.create("orders", 2, {})
+    image = closed_image(first, files)
+    counting = FaultyFiles(SimulatedFiles(image))
+    opened(counting)
+    failed = 0
+    for call in range(counting.calls):
+        try:
+            opened(FaultyFiles(SimulatedFiles(image), Fault(call=call, number=errno.EIO)))
+        except KohortError:
+            failed += 1
+    assert failed

@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from types import TracebackType
 from typing import Any, Self, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -163,11 +164,20 @@ def read_answer(api_key: int, version: int, frame: bytes) -> Any:
 
 def entity(schema: type[Any], values: Mapping[str, Any]) -> Any:
     """Plain dictionaries and lists as kio's values; a name that this version does not have is an error."""
-    hints = get_type_hints(schema)
-    known = {field.name: field for field in fields(schema)}
+    hints, known = _hints_of(schema), _fields_of(schema)
     if unknown := values.keys() - known.keys():
         raise TypeError(f"{schema.__module__} has no {', '.join(sorted(unknown))}")
     return schema(**{name: _field_value(field, hints[name], values) for name, field in known.items()})
+
+
+@cache
+def _hints_of(schema: type[Any]) -> dict[str, Any]:
+    return get_type_hints(schema)
+
+
+@cache
+def _fields_of(schema: type[Any]) -> "dict[str, Field[Any]]":
+    return {field.name: field for field in fields(schema)}
 
 
 def _field_value(field: "Field[Any]", hint: Any, values: Mapping[str, Any]) -> Any:

@@ -270,3 +270,14 @@ def test_a_journal_that_cannot_be_synced_fails_everybody() -> None:
         waiting.result(0)
     assert disk.flusher.failure is not None
     assert not full.is_full
+
+
+def test_finding_the_spare_of_an_earlier_life_is_not_taken_for_a_journal_of_this_one() -> None:
+    """Found by the simulation: numbers begin anew, so old rounds looked like rounds of the new journal."""
+    first = Disk(journal_bytes=1).create(FIRST, SECOND).append(FIRST, "a", "b", "c")
+    assert first.journals == ["journal-spare"]
+    second = Disk(first.image(), journal_bytes=1)
+    assert second.journals == []
+    second.append(SECOND, "d")
+    third = Disk(second.image())
+    assert (third.directory.logs[FIRST].log_end_offset, third.directory.logs[SECOND].log_end_offset) == (3, 1)

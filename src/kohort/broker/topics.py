@@ -10,6 +10,7 @@ Partitions are made in one go, or begun here, made in another thread and finishe
 topic, and its name is taken.
 """
 
+import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -83,13 +84,12 @@ class Topics:
             flush_mode=flush_mode,
             journaled=INTERNAL_TOPICS,
         )
-        try:
+        with contextlib.ExitStack() as on_failure:
+            on_failure.callback(self.directory.close)
             if self._file.read() != self._topics:
                 raise StorageFailed(f"{self._file.path} has changed while it was read")
             self._resume()
-        except BaseException:
-            self.directory.close()
-            raise
+            on_failure.pop_all()
 
     def __iter__(self) -> Iterator[Topic]:
         return iter([topic for topic in self._topics.values() if topic.is_visible])
@@ -290,7 +290,9 @@ class Topics:
                 new = self._making[topic.name] = self._new_partitions(topic)
                 self.complete(new)
         adopted = with_strangers(self._topics, [*self.directory.logs, *self.directory.failed])
-        if adopted != self._topics or not self._files.exists(self._file.path):
+        with storage_errors(self._file.path):
+            is_there = self._files.exists(self._file.path)
+        if adopted != self._topics or not is_there:
             self._write(adopted)
         for topic in self:
             for number in range(topic.partition_count):

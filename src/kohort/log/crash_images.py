@@ -18,6 +18,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 from kohort.log.crash_choices import Choice, Fill, Part, choices
 from kohort.log.recorded_files import (
@@ -131,6 +132,28 @@ class Disk:
                 yield image
                 if len(seen) == limit:
                     return
+
+    def whole_image(self) -> Image:
+        """The disk if everything reaches it."""
+        return self.image(Choice(frozenset(self._pending())))
+
+    def any_image(self, chance: random.Random) -> Image:
+        """One of all disks that may be found: any subset of the changes, and one of the writes in part."""
+        pending = self._pending()
+        share = chance.choice((0.0, 0.5, 0.9, 1.0))
+        kept = frozenset(number for number in sorted(pending) if chance.random() < share)
+        writes = [number for number, change in sorted(pending.items()) if isinstance(change, Written) and change.data]
+        fill = chance.choice(list(Fill))
+        if not writes or chance.random() < 0.5:
+            return self.image(Choice(kept, fill=fill))
+        torn = chance.choice(writes)
+        size = len(pending[torn].data)
+        start = chance.choice((0, 0, 0, chance.randrange(size)))
+        part = Part(start, chance.randint(start, size), chance.random() < 0.5)
+        return self.image(Choice(kept - {torn}, torn, part, fill))
+
+    def _pending(self) -> dict[int, Any]:
+        return {number: change for node in self._nodes for number, change in node.pending.items()}
 
     def _collect(self, path: str, node: int, choice: Choice, out: Image) -> None:
         for name, child in sorted(_entries(self._directory_node(node), choice).items()):

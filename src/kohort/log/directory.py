@@ -21,11 +21,11 @@ from uuid import UUID, uuid4
 from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
 from kohort.errors import CorruptLog, KohortError, StorageFailed
-from kohort.log import meta_properties
+from kohort.log import journal, meta_properties
 from kohort.log.checkpoints import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT, read_offsets, write_offsets
 from kohort.log.failures import storage_errors
 from kohort.log.files import DiskSpace, Files, join, write_whole
-from kohort.log.journal import FULL_BYTES, Journal
+from kohort.log.journal import Journal
 from kohort.log.names import (
     TopicPartition,
     deleted_directory,
@@ -55,7 +55,7 @@ class LogDirectory:
         broker_id: int = 0,
         flush_mode: FlushMode = FlushMode.ALWAYS,
         journaled: Collection[str] = (),
-        journal_bytes: int = FULL_BYTES,
+        journal_bytes: int | None = None,
         new_uuid: Callable[[], UUID] = uuid4,
     ) -> None:
         self._files = files
@@ -81,7 +81,7 @@ class LogDirectory:
             meta_properties.claim(files, meta, broker_id, clock.now_ms())
             self._recovery_points = self._read_checkpoint(RECOVERY_POINT)
             self._log_starts = self._read_checkpoint(LOG_START_OFFSET)
-            self.journal = Journal(files, path, full_bytes=journal_bytes)
+            self.journal = Journal(files, path, full_bytes=journal_bytes or journal.FULL_BYTES)
             on_failure.callback(self._abandon_all)
             self._open_all()
             self._recover_from_journal()

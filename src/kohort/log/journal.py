@@ -228,6 +228,7 @@ class Journal:
         self._write_carried()
         with storage_errors(self._directory):
             self._remove([path for number, path in found if number != _CARRIED])
+            self._remove_spare()
         return failed
 
     def _write_carried(self) -> None:
@@ -244,8 +245,8 @@ class Journal:
         """Every log that they speak of is synced: they are not needed any more."""
         self.abandon()
         with storage_errors(self._directory):
-            spare = join(self._directory, _SPARE)
-            self._remove([path for _, path in self._found()] + [spare] * self._files.exists(spare))
+            self._remove([path for _, path in self._found()])
+            self._remove_spare()
 
     def abandon(self) -> None:
         """Let go of the files as they are."""
@@ -253,6 +254,12 @@ class Journal:
         for file, _ in self._full:
             file.close()
         self._full.clear()
+
+    def _remove_spare(self) -> None:
+        """Numbers begin anew with the journals: what stands in a spare could be taken for a round of a later one."""
+        spare = join(self._directory, _SPARE)
+        if self._files.exists(spare):
+            self._remove([spare])
 
     def _remove(self, paths: list[str]) -> None:
         for path in paths:

@@ -208,7 +208,11 @@ class Log:
         """Append to the active segment, or to a new one if that is due."""
         max_timestamp = batches[0].max_timestamp if len(batches) == 1 else max(batch.max_timestamp for batch in batches)
         last_offset = batches[-1].last_offset
-        if needs_new_segment(self._segments[-1], self.config, len(data), max_timestamp, last_offset, now_ms):
+        try:
+            is_due = needs_new_segment(self._segments[-1], self.config, len(data), max_timestamp, last_offset, now_ms)
+        except OSError as error:  # the first time that a log is written to, the age of its last segment is read
+            raise StorageFailed(f"{self.path}: {error}") from error
+        if is_due:
             self.roll()
         if leader_epoch > self.leader_epochs.latest:
             with self._storage():
@@ -301,10 +305,11 @@ class Log:
                 f"{self.topic_partition}: offset {offset}, the log holds {self._log_start_offset} "
                 f"up to {self._end.offset}"
             )
-        records, next_offset = self._read_records(offset, max_bytes, min_one, limits[up_to])
         aborted: list[AbortedTransaction] = []
-        if up_to is ReadUpTo.LAST_STABLE_OFFSET and records:
-            aborted = self.aborted_transactions(offset, next_offset)
+        with storage_errors(self.path):
+            records, next_offset = self._read_records(offset, max_bytes, min_one, limits[up_to])
+            if up_to is ReadUpTo.LAST_STABLE_OFFSET and records:
+                aborted = self.aborted_transactions(offset, next_offset)
         return Fetched(records, next_offset, self._log_start_offset, high_watermark, last_stable_offset, tuple(aborted))
 
     def _read_records(self, offset: int, max_bytes: int, min_one: bool, limit: int) -> tuple[bytes, int]:
@@ -326,12 +331,13 @@ class Log:
 
     def offset_for_timestamp(self, timestamp: int) -> OffsetAndTimestamp | None:
         """The first record that is as young as `timestamp`."""
-        for segment in self._segments:
-            if segment.max_timestamp >= timestamp and (
-                found := segment.find_timestamp(timestamp, self._log_start_offset)
-            ):
-                epoch = self.leader_epochs.epoch_of(found.offset)
-                return OffsetAndTimestamp(found.offset, found.timestamp, epoch)
+        with storage_errors(self.path):
+            for segment in self._segments:
+                if segment.max_timestamp >= timestamp and (
+                    found := segment.find_timestamp(timestamp, self._log_start_offset)
+                ):
+                    epoch = self.leader_epochs.epoch_of(found.offset)
+                    return OffsetAndTimestamp(found.offset, found.timestamp, epoch)
         return None
 
     def _segments_from(self, offset: int) -> list[Segment]:
@@ -384,13 +390,14 @@ class Log:
     def delete_old_segments(self, most: int | None = None) -> int:
         """Take out of use what retention does not keep, `most` at a time. Returns the number of segments."""
         self._check_usable()
-        count = count_deletable(
-            self._segments,
-            self.config,
-            self._clock.now_ms(),
-            log_start_offset=self._log_start_offset,
-            high_watermark=self.high_watermark,
-        )
+        with storage_errors(self.path):  # ages are read
+            count = count_deletable(
+                self._segments,
+                self.config,
+                self._clock.now_ms(),
+                log_start_offset=self._log_start_offset,
+                high_watermark=self.high_watermark,
+            )
         if not count:
             return 0
         if most is not None:

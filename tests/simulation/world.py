@@ -1,0 +1,321 @@
+"""One run of one seed: a broker through its lives, the clients that use it, and the faults that befall both."""
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from random import Random
+from unittest.mock import patch
+
+from kohort.broker.connection import Connection
+from kohort.broker.server import Server
+from kohort.broker.settings import BrokerConfig, with_settings
+from kohort.config import FlushMode
+from kohort.errors import KohortError, StorageFailed
+from kohort.log.flusher import Flusher
+from kohort.testing.controlled import ControlledBroker
+from tests.simulation import actors
+from tests.simulation.client import Client
+from tests.simulation.disk import DATA, Machine
+from tests.simulation.folded import committed_offsets
+from tests.simulation.ledger import Key, Ledger, Outcome, Violation
+from tests.simulation.loop import SimulatedLoop
+from tests.simulation.network import Broken, Line
+
+START_MS = 1_700_000_000_000
+_SETTINGS = {
+    "offsets.topic.num.partitions": "2",
+    "transaction.state.log.num.partitions": "1",
+    "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "100",
+    "offsets.topic.segment.bytes": "2000",
+    "transaction.state.log.segment.bytes": "2000",
+    "log.cleaner.backoff.ms": "3000",
+    "log.cleaner.min.cleanable.ratio": "0.1",
+    "log.segment.delete.delay.ms": "1000",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
+}
+_JOURNAL_BYTES = 4096
+GROUPS = ("alone", "two", "three")
+
+
+class SimulatedClock:
+    """The loop's time, and a time of day that somebody sets now and then."""
+
+    def __init__(self, loop: SimulatedLoop) -> None:
+        self._loop = loop
+        self.shift_ms = 0
+
+    def now_ms(self) -> int:
+        return START_MS + self.shift_ms + int(self._loop.time() * 1000)
+
+    def monotonic_ms(self) -> int:
+        return int(self._loop.time() * 1000)
+
+
+class NoThreads:
+    """In the place of the flusher's threads: the loop syncs, when the seed wants it."""
+
+    def __init__(self, flusher: Flusher, *_: object) -> None:
+        self.flusher = flusher
+
+    def close(self) -> None:
+        self.flusher.stop()
+        self.flusher.run_once()
+
+
+class Life:
+    """A broker from its start to its end."""
+
+    def __init__(self, world: "World", *, fault_within: int | None) -> None:
+        self._world = world
+        self._loop = world.loop
+        self.failures: list[StorageFailed] = []
+        files = world.machine.boot(fault_within=fault_within)
+        config = with_settings(BrokerConfig(data=DATA, log_flush_mode=FlushMode.ALWAYS), _SETTINGS)
+        self.broker = ControlledBroker(config, files, world.clock, world.loop, on_failure=self.failures.append)
+        self.broker.housekeeper._pace.is_hurried = True
+        if world.seed % 2:
+            self.broker.short_way.open()
+        self.server = Server(self.broker, world.loop)
+        self._sync: asyncio.TimerHandle | None = None
+        self.is_over = False
+        world.loop.before_waiting.append(self._look_for_syncs)
+        self.broker.start(9092)
+        self.broker.ensure_offsets_topic()
+        self.broker.ensure_transaction_topic()
+        if self.broker.topics.get(actors.TOPIC) is None:
+            self.broker.create_topic(actors.TOPIC, actors.PARTITIONS, {})
+
+    def connect(self) -> Line:
+        if self.is_over:
+            raise Broken
+        line = Line(self._loop, self._world.random, Connection(self.server))
+        self._world.lines.append(line)
+        return line
+
+    def end(self) -> None:
+        """Every connection breaks, and nothing more is done; not a byte is written."""
+        self.is_over = True
+        self._loop.before_waiting.remove(self._look_for_syncs)
+        if self._sync is not None:
+            self._sync.cancel()
+        for line in self._world.lines:
+            line.break_off()
+        self._world.lines.clear()
+
+    def _look_for_syncs(self) -> None:
+        if self._sync is None and self.broker.flusher._work():
+            self._sync = self._loop.call_later(self._loop.some_time(), self._run_syncs)
+
+    def _run_syncs(self) -> None:
+        self._sync = None
+        if not self.is_over:
+            self.broker.flusher.run_next()
+            if self.broker.flusher.failure is not None and not self.failures:
+                self.failures.append(self.broker.flusher.failure)
+
+
+class World:
+    """Everything of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.random = Random(seed)
+        self.loop = SimulatedLoop(self.random)
+        self.clock = SimulatedClock(self.loop)
+        self.machine = Machine(self.random)
+        self.ledger = Ledger()
+        self.lines: list[Line] = []
+        self.life: Life | None = None
+        self.unhandled: list[str] = []
+        self.counts = {"power": 0, "kill": 0, "stop": 0, "faults": 0, "moves": 0, "jumps": 0, "cuts": 0, "cleanings": 0}
+        self._trace = hashlib.sha256()
+        self.loop.set_exception_handler(self._note)
+        self.actors = actors.Actors(self.random, self.ledger, self.loop.time, self._new_client)
+
+    @property
+    def trace(self) -> str:
+        """The same for the same run."""
+        return self._trace.hexdigest()
+
+    def told(self) -> dict[str, int]:
+        """How much has happened."""
+        ok = sum(write.outcome is Outcome.OK for write in self.ledger.writes)
+        heard = {"answers": self.actors.answered, "commits": len(self.ledger.writes), "acknowledged": ok}
+        return self.counts | heard | {"offsets read": len(self.ledger.reads), "shares": len(self.ledger.syncs)}
+
+    def run(self) -> "World":
+        with _nothing_by_chance(self.random):
+            asyncio.set_event_loop(self.loop)
+            try:
+                self.loop.run_until_complete(self._live())
+            finally:
+                asyncio.set_event_loop(None)
+                self.loop.close()
+        if self.unhandled:
+            raise Violation(f"errors that nobody handled: {self.unhandled[:3]}")
+        for entry in (*self.ledger.writes, *self.ledger.reads, *self.ledger.syncs):
+            self._trace.update(repr(entry).encode())
+        self.ledger.check()
+        return self
+
+    def _note(self, _: object, context: dict[str, object]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, KohortError):
+            self.unhandled.append(f"{context.get('message')}: {error!r}")
+
+    def _new_client(self, name: str) -> Client:
+        return Client(name, self._connect)
+
+    def _connect(self) -> Line:
+        if self.life is None:
+            raise Broken
+        return self.life.connect()
+
+    async def _live(self) -> None:
+        self._boot()
+        groups = list(GROUPS)
+        crowd = [
+            actors.committer(self.actors, "c-1", "alone", 6),
+            actors.committer(self.actors, "c-2", "alone", 6),
+            actors.transactor(self.actors, "t-1", "alone", 4),
+            actors.transactor(self.actors, "t-2", "two", 4),
+            actors.remover(self.actors, "r-1", ["alone", "two"], 2),
+            actors.reader(self.actors, "look-1", groups, 6),
+            *(actors.member(self.actors, f"m-{n}", "three", 12) for n in range(self.random.randint(1, 3))),
+            actors.member(self.actors, "s-1", "three", 12, instance="s"),
+        ]
+        tasks = [self.loop.create_task(one) for one in crowd]
+        fate = self.loop.create_task(self._faults())
+        for task in tasks:
+            await task
+        fate.cancel()
+        if self.life is None:
+            self._boot()
+        await self._look_at_the_end(groups)
+
+    def _boot(self, *, may_fail: bool = True) -> None:
+        """Start a broker; a disk that fails at the start is tried again without the fault."""
+        fault = self.random.randrange(20, 600) if may_fail and self.random.random() < 0.3 else None
+        try:
+            self.life = Life(self, fault_within=fault)
+        except StorageFailed:
+            self.counts["faults"] += 1
+            self.machine.lose_power()
+            self.life = Life(self, fault_within=None)
+
+    async def _faults(self) -> None:
+        """Something happens every few seconds."""
+        while True:
+            await asyncio.sleep(self.random.expovariate(1 / 2.0))
+            assert self.life is not None
+            if self.life.failures:
+                self.counts["faults"] += 1
+                await self._restart(self.random.choice((self.machine.lose_power, self.machine.power_off)))
+                continue
+            match self.random.choice(("power", "kill", "stop", "move", "jump", "cut", "cut", "clean", "house")):
+                case "power":
+                    self.counts["power"] += 1
+                    await self._restart(self.machine.lose_power)
+                case "kill":
+                    self.counts["kill"] += 1
+                    await self._restart(self.machine.power_off)
+                case "stop":
+                    self.counts["stop"] += 1
+                    self.life.broker.stop()
+                    await self._restart(self.machine.power_off)
+                case "move":
+                    self.counts["moves"] += 1
+                    await self._move(self.life)
+                case "jump":
+                    self.counts["jumps"] += 1
+                    self.clock.shift_ms += self.random.choice((-60_000, -1000, 1000, 60_000))
+                case "cut":
+                    self.counts["cuts"] += 1
+                    self._cut_a_line()
+                case "clean":
+                    self.counts["cleanings"] += 1
+                    self.life.broker.compact(None)
+                case "house":
+                    self.life.broker.groups.cleanup_group_metadata()
+                    self.life.broker.wake_timers()
+
+    async def _restart(self, lose: Callable[[], None]) -> None:
+        assert self.life is not None
+        life, self.life = self.life, None
+        life.end()
+        _let_go(life.broker)
+        lose()
+        await asyncio.sleep(self.random.uniform(0.0, 2.0))
+        self._boot()
+
+    async def _move(self, life: Life) -> None:
+        partition = self.random.randrange(2)
+        life.broker.resign(partition)
+        await asyncio.sleep(self.random.uniform(0.0, 1.0))
+        if not life.is_over:
+            life.broker.return_to(partition)
+
+    def _cut_a_line(self) -> None:
+        alive = [line for line in self.lines if not line.is_broken]
+        if alive:
+            line = self.random.choice(alive)
+            if self.random.random() < 0.3:
+                line.is_silent = True
+            else:
+                line.break_off()
+
+    async def _look_at_the_end(self, groups: list[str]) -> None:
+        """After a power cut everything is read, by two who do not know of each other: a client, and a plain fold."""
+        for _ in range(2):
+            assert self.life is not None
+            life, self.life = self.life, None
+            life.end()
+            _let_go(life.broker)
+            self.machine.lose_power()
+            self._boot(may_fail=False)
+            await asyncio.sleep(20.0)  # transactions that nobody ends have timed out
+            client = self._new_client("end")
+            for group in groups:
+                for _ in range(20):
+                    if await actors.look(self.actors, client, group):
+                        break
+                    await asyncio.sleep(1.0)
+                else:
+                    raise Violation(f"{group} cannot be read any more")
+            client.hang_up()
+        self.life.end()
+        _let_go(self.life.broker)
+        self.machine.power_off()
+        self._compare(committed_offsets(self.machine.files(), GROUPS))
+
+    def _compare(self, folded: dict[Key, int]) -> None:
+        """What a client has read last is what stands in the log."""
+        latest = {read.key: read.offset for read in self.ledger.reads}
+        for key, offset in latest.items():
+            if folded.get(key) != offset:
+                raise Violation(f"{key}: the broker says {offset}, its log {folded.get(key)}")
+
+
+def _let_go(broker: ControlledBroker) -> None:
+    """A process is gone: whatever it still had in mind is not done."""
+    broker._end()
+    if broker.housekeeper._life is not None:
+        broker.housekeeper._life.cancel()
+    broker.housekeeper._thread.shutdown(wait=False, cancel_futures=True)
+    for task in broker.maker._tasks:
+        task.cancel()
+    broker.maker._threads.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _nothing_by_chance(random: Random) -> Iterator[None]:
+    """What the broker takes from chance or from threads comes from the seed."""
+    ids = Random(random.random())
+    with (
+        patch("os.urandom", ids.randbytes),
+        patch("kohort.broker.broker.FlusherThreads", NoThreads),
+        patch("kohort.log.journal.FULL_BYTES", _JOURNAL_BYTES),
+    ):
+        yield
