@@ -1,0 +1,1 @@
+"""Real clients, a real process, and SIGKILL in the middle of it."""

@@ -1,0 +1,10 @@
+"""SIGKILL in the middle of commits and transactions: what was acknowledged is there, what was aborted is not."""
+
+from pathlib import Path
+
+from tests.killing.run import run
+
+
+def test_a_broker_that_is_killed_loses_nothing(tmp_path: Path) -> None:
+    told = run(tmp_path / "data", kills=6, seed=1)
+    assert told.acknowledged > 20, told
