@@ -1,4 +1,6 @@
-"""Which worker of pytest runs what: all tests that need a SparkSession go to one, for each worker would start its own.
+"""Which worker of pytest runs what: tests that need a SparkSession go together, for each worker would start its own.
+
+Those of the pipeline are one half, those of what stands on it (report, documents, demo, examples) the other.
 
 pytest-xdist has a marker for that, which pytest 9.2 does not let through.
 """
@@ -14,11 +16,13 @@ _ROOT = Path(__file__).parent.parent
 
 
 class SparkTogether(LoadGroupScheduling):
-    """Like `--dist loadgroup`, with the tests of Spark as one group."""
+    """Like `--dist loadgroup`, with the tests of Spark as two groups."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        return "spark" if _needs_spark(file) else super()._split_scope(nodeid)
+        if not _needs_spark(file):
+            return super()._split_scope(nodeid)
+        return "pipeline" if file.startswith("tests/spark/") else "upon the pipeline"
 
 
 @cache

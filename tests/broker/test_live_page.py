@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
 GROUP = "readers"
 HOSTILE = '<img src=x onerror="window.pwned = 1"><script>window.pwned = 2</script>&lt;b&gt;\'`${1}'
 DIRECTION = "abc\u202exe.cba"
+LONG = "=HYPERLINK(1)\x1b[31m" + "x" * 32_000
 PATIENCE_S = 120.0
 
 BADGE = "document.querySelector('#rows .badge')"
@@ -111,7 +112,7 @@ def test_members_and_partitions_are_shown_on_demand_and_stay_up_to_date() -> Non
     in_browser(story)
 
 
-@pytest.mark.parametrize("name", [HOSTILE, DIRECTION, ""])
+@pytest.mark.parametrize("name", [HOSTILE, DIRECTION, LONG, ""], ids=["html", "direction", "long", "empty"])
 def test_what_a_client_calls_itself_is_text_and_nothing_else(name: str) -> None:
     async def story(broker: Running, page: Page, url: str) -> None:
         make_topic(broker)
@@ -120,8 +121,15 @@ def test_what_a_client_calls_itself_is_text_and_nothing_else(name: str) -> None:
         await page.until(f"{NAMES}.length === 1")
         await page.evaluate("document.querySelector('#rows .name').click()")
         await page.until("document.querySelectorAll('tr.details tbody tr').length >= 1")
-        text = name.replace("\u202e", "⟨U+202E⟩") or "(empty)"
-        assert await page.evaluate(NAMES) == [text]
+        text = name.replace("\u202e", "⟨U+202E⟩").replace("\x1b", "⟨U+001B⟩") or "(empty)"
+        if name == LONG:
+            text = text[:200]
+            (told,) = await page.evaluate(NAMES)
+            assert told.startswith(text)
+            assert len(told) < 1_000
+            assert await page.evaluate("document.documentElement.scrollWidth") <= 1280
+        else:
+            assert await page.evaluate(NAMES) == [text]
         if name:  # somebody without a name cannot be a member
             assert text in await page.evaluate("document.querySelector('tr.details tbody').textContent")
         assert await page.evaluate("document.querySelectorAll('main img, main script, main b b').length") == 0

@@ -92,6 +92,7 @@ def test_a_hostile_group_id_cannot_reach_the_terminal_or_the_spreadsheet(kohort:
     assert len(table.splitlines()) == len(names) + 1
     assert not any(ord(character) < 32 and character != "\n" for character in table)
     assert "‮" not in table
+    assert max(map(len, table.splitlines())) < 1_200
     lines = kohort("dump", path, "--format", "jsonl").stdout
     assert [json.loads(line)["group"] for line in lines.splitlines()] == names
     assert lines.isascii()

@@ -17,6 +17,9 @@ from kohort.cli.group_options import duration, topic_partitions
 from kohort.cli.groups import groups
 from kohort.errors import KohortError
 from kohort.testing import Broker
+from tests.broker.group_clients import commit as send_commit
+from tests.broker.group_clients import settle
+from tests.broker.wire_client import WireClient
 from tests.cli.conftest import Run
 from tests.cli.group_scenes import (
     HOSTILE,
@@ -209,6 +212,20 @@ def test_hostile_names_are_inert_on_a_terminal_and_whole_in_json() -> None:
         assert deleted.exit_code == 0
         assert "\x1b" not in deleted.output
         assert broker.groups() == {}
+
+
+@pytest.mark.parametrize("name", ["<b>\x1b[31m\u202e=1+1\n\0", "x" * 32_000], ids=["odd", "long"])
+def test_hostile_members_are_inert_on_a_terminal_and_whole_in_json(name: str) -> None:
+    with told_broker() as broker, WireClient(broker.port, client_id=name) as client:
+        assert send_commit(client, "g", TOPIC, {0: 2}, settle(client, "g", TOPIC, 0)) == 0
+        for more in ([], ["--members", "--verbose"], ["--state"]):
+            done = run(broker, "describe", "--group", "g", *more)
+            assert done.exit_code == 0
+            assert all(line.isprintable() for line in done.output.splitlines())
+            assert max(map(len, done.output.splitlines())) < 500
+        (found,) = told(broker, "describe", "--group", "g")["groups"]["g"]["members"]
+        assert found["client_id"] == name
+        assert found["member_id"].startswith(name)
 
 
 def test_every_command_has_help_with_examples(kohort: Run) -> None:

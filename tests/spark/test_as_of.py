@@ -90,3 +90,12 @@ def test_some_batches_of_a_golden_log_on_spark(spark: SparkSession, rule: Rule) 
     for moment in moments(batches)[:: max(1, len(batches) // 3)]:
         merged = replay(spark, path, rule=rule, as_of=moment, partitions=3).merged
         assert said_by(from_table(merged.toArrow())) == serial_load(prefix(batches, moment), rule), moment
+
+
+@pytest.mark.parametrize("moment", [-62_135_683_140_000, -5, 0, 5, 10**18 - 1])
+def test_any_time_can_be_asked_for(spark: SparkSession, moment: int) -> None:
+    """Also one that has few digits as a number, or none as a date."""
+    golden = next(golden for golden in GOLDEN if golden.name == "compressed-gzip")
+    number, paths = min(golden.partitions().items(), key=lambda item: sum(path.stat().st_size for path in item[1]))
+    merged = replay(spark, str(golden.path / f"__consumer_offsets-{number}"), as_of=moment, partitions=1).merged
+    assert said_by(from_table(merged.toArrow())) == serial_load(prefix(batches_of(paths), moment), Rule.POSITION)

@@ -172,7 +172,7 @@ def test_shares_are_of_equal_size() -> None:
 
 def test_a_large_log_is_shared_out_by_bytes_and_a_small_one_is_not() -> None:
     gigabytes = share_out([log_of(*[100 << 20] * 100)])
-    assert 75 <= len(gigabytes) <= 90 + (os.cpu_count() or 1)
+    assert 20 <= len(gigabytes) < 20 + (os.cpu_count() or 1)
     assert len(share_out([log_of(1 << 20, 2 << 20)])) == 1
     cores = os.cpu_count() or 1
     assert all(len(share_out([log_of((128 * cores + odd) << 20)])) % cores == 0 for odd in (1, 77, 128, 300))

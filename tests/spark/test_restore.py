@@ -1,7 +1,9 @@
 """`kohort restore`: the right offsets for a time, a file that Kafka reads, and back into a running broker."""
 
 import csv
+import pty
 from collections.abc import Iterator
+from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from kohort.cli.pipeline import pipeline
 from kohort.cli.restore import restore
+from kohort.clock import parse_moment
 from kohort.errors import KohortError
 from kohort.spark.pipeline import TABLES
 from kohort.spark.restore import NothingToRestore, offsets_as_of, plan_from
@@ -171,6 +174,17 @@ def test_a_name_that_no_line_can_hold_is_left_out_and_told(scene: Scene) -> None
     assert "kitchen,orders,0,3\n" in done.stdout
 
 
+def test_names_that_would_move_a_terminal_are_not_sent_to_one(scene: Scene) -> None:
+    ours, theirs = pty.openpty()
+    with (
+        open(ours, "rb"),
+        open(theirs, "w", encoding="utf-8") as terminal,
+        redirect_stdout(terminal),
+        pytest.raises(KohortError, match="names that would move a terminal: --out FILE takes them"),
+    ):
+        restore.main([str(scene.tables), "--as-of", str(scene.then)], standalone_mode=False)
+
+
 def test_groups_without_an_offset_at_that_time_are_refused(spark: SparkSession, scene: Scene) -> None:
     with pytest.raises(NothingToRestore, match="of the group 'newcomer'"):
         plan_from(spark, scene.tables, scene.then, ["kitchen", "newcomer"])
@@ -242,3 +256,14 @@ def test_a_time_behind_the_tables_is_warned_of(scene: Scene) -> None:
     done = CliRunner().invoke(restore, arguments)
     assert done.stdout == "orders,0,1\n"
     assert "warning: the tables reach to" in done.stderr
+
+
+@pytest.mark.parametrize("time", ["9" * 18, "0001-01-01T00:00+23:59"])
+def test_a_time_outside_of_the_calendar_is_a_time(scene: Scene, time: str) -> None:
+    done = CliRunner().invoke(restore, [str(scene.tables), "--as-of", time, "--group", "newcomer"])
+    if time.startswith("9"):
+        assert (done.exit_code, done.stdout) == (0, "orders,0,1\n")
+    else:
+        assert isinstance(done.exception, NothingToRestore)
+    missing = CliRunner().invoke(restore, [str(scene.tables), "--as-of", time, "--group", "nobody"])
+    assert str(missing.exception).endswith(f"no offset as of {parse_moment(time)} ms of the group 'nobody'")

@@ -2,6 +2,7 @@
 
 import click
 
+from kohort.cli.output import one_line
 from kohort.errors import CorruptLog
 
 
@@ -13,7 +14,7 @@ class DamageReport:
 
     def __call__(self, damage: CorruptLog) -> None:
         self.count += 1
-        click.echo(f"kohort: damaged: {damage}", err=True)
+        click.echo(f"kohort: damaged: {one_line(str(damage))}", err=True)
 
     def exit(self) -> None:
         """End with exit code 1 if anything was damaged."""

@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterator
 import click
 
 from kohort.cli.damage import DamageReport
-from kohort.cli.output import csv_line, moment, printable, progress, time_text
+from kohort.cli.output import csv_line, moment, printable, progress, shortened, time_text
+from kohort.cli.source import source_argument
 from kohort.log.source import Partition, open_source
 from kohort.records.json_text import to_json
 from kohort.records.rows import ROW_KEYS, Row, describe
 
 
 @click.command()
-@click.argument("source")
+@source_argument
 @click.option("--topic", default="__consumer_offsets", show_default=True, help="Which topic of a log directory.")
 @click.option("--format", "format_", type=click.Choice(["table", "jsonl", "csv"]), default="table", show_default=True)
 @click.option("--group", help="Only records of this group.")
@@ -22,6 +23,12 @@ def dump(source: str, topic: str, format_: str, group: str | None, from_time: in
     """Every record of an offsets topic, decoded.
 
     SOURCE is a segment file, a partition directory, a Kafka log directory, or kafka://HOST:PORT of a live cluster.
+
+    \b
+    Examples:
+      kohort dump /var/lib/kafka/data
+      kohort dump __consumer_offsets-12/00000000000000000000.log --format jsonl --group billing
+      kohort dump kafka://localhost:9092 --from-time 2026-11-16T02:10 --to-time 2026-11-16T03:40
     """
     damage = DamageReport()
     line, heading = _FORMATS[format_]
@@ -48,14 +55,15 @@ def _rows(partition: Partition, damage: DamageReport, advance: Callable[[int], N
             yield describe(partition.partition, batch.header, record)
 
 
+_WIDEST_PHRASE = 1_000
 _TABLE_HEADING = f"{'PART':>4}  {'OFFSET':>10}  {'TIME (UTC)':<23}  {'KIND':<16}  GROUP  WHAT"
 
 
 def _table_line(row: Row) -> str:
-    group = printable(row.get("group", "-"))
+    group = shortened(printable(row.get("group", "-")))
     return (
         f"{row['partition']:>4}  {row['offset']:>10}  {time_text(row['timestamp']):<23}  "
-        f"{row['kind']:<16}  {group}  {printable(_what(row))}"
+        f"{row['kind']:<16}  {group}  {shortened(printable(_what(row)), _WIDEST_PHRASE)}"
     )
 
 

@@ -19,7 +19,7 @@ from kohort.cli.group_options import (
     text,
 )
 from kohort.cli.group_reset import carry_out, refuse_active
-from kohort.cli.output import printable
+from kohort.cli.output import moves_a_terminal
 from kohort.cli.whole_file import write_whole
 from kohort.errors import KohortError
 
@@ -60,7 +60,7 @@ def export(
     else:
         told = to_json_plan(plan)
     if out is None:
-        if sys.stdout.isatty() and _moves_a_terminal(told):
+        if sys.stdout.isatty() and moves_a_terminal(told):
             raise KohortError("there are names that would move a terminal: --out FILE or --format json takes them")
         click.echo(told, nl=False)
     else:
@@ -68,12 +68,6 @@ def export(
         count = sum(map(len, plan.values()))
         click.echo(f"kohort: {count} offsets, {len(plan)} groups: written to {out}", err=True)
     _tell(plan, [name for name in names if not found[name]], left_out, format_)
-
-
-def _moves_a_terminal(text: str) -> bool:
-    """A backslash does not; it only has an escape of its own."""
-    lines = text.replace("\\", "").split("\n")
-    return any(printable(line) != line for line in lines)
 
 
 def _tell(plan: dict[str, Offsets], empty: list[str], left_out: list[str], format_: str) -> None:

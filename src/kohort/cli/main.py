@@ -1,21 +1,31 @@
-"""The `kohort` command: its options, its exit codes (0 done, 1 the work failed, 2 wrong usage), its subcommands."""
+"""The `kohort` command: its options, its subcommands, and how it ends.
+
+Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted. Whatever goes wrong is one line on stderr.
+"""
 
 import contextlib
 import importlib
-import io
 import os
 import pickle
 import sys
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from kohort import records
+from kohort.cli.output import one_line
+from kohort.cli.streams import mend_streams
 from kohort.errors import KohortError
 
+_INTERRUPTED = 130
+"""As shells have it: 128 and the number of the signal."""
+
 _COMMANDS = {
-    "demo": "A log made, dumped and replayed before your eyes.",
+    "completion": "A script that has a shell complete commands, options and files.",
+    "demo": "A broker, a story told by real clients, and its report.",
     "dump": "Every record of an offsets topic, decoded.",
     "groups": "Consumer groups of a running cluster.",
     "pipeline": "The offsets topic as tables, made by Spark.",
@@ -57,30 +67,61 @@ class _Commands(click.Group):
         command.help = command.help or _COMMANDS[name]
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        """Ctrl-C is not the answer "no" to a question, which has an exit code of its own."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise _Interrupted from None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """The commands by their names alone: whoever presses Tab does not wait for imports."""
+        if not ctx.args and not incomplete.startswith("-"):
+            return [CompletionItem(name, help=told) for name, told in _COMMANDS.items() if name.startswith(incomplete)]
+        return super().shell_complete(ctx, incomplete)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_COMMANDS.items()))
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+class _Interrupted(Exception):
+    """Somebody has pressed Ctrl-C, and what was under way is put in order."""
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="""\b
+Examples:
+  kohort demo
+  kohort serve --memory
+  kohort state /var/lib/kafka/data
+  kohort pipeline /var/lib/kafka/data --out tables && kohort report tables
+  eval "$(kohort completion bash)"
+""",
+)
 @click.version_option(package_name="kohort")
 def cli() -> None:
     """Kafka's consumer groups: their coordinator, and the log that it keeps."""
 
 
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character gets its number
     try:
-        cli.main()
+        mend_streams()
+        cli.main(prog_name="kohort", color=False if os.environ.get("NO_COLOR") else None)
     except KohortError as error:
-        click.echo(f"kohort: {error}", err=True)
-        sys.exit(1)
+        _end(str(error), 1)
     except OSError as error:
-        where = f"{error.filename}: " if error.filename else ""
-        click.echo(f"kohort: {where}{error.strerror or error}", err=True)
-        sys.exit(1)
+        where = f"{os.fsdecode(error.filename)}: " if isinstance(error.filename, str | bytes) else ""
+        _end(f"{where}{error.strerror or error}", 1)
+    except (_Interrupted, KeyboardInterrupt):
+        _end("interrupted", _INTERRUPTED)
+
+
+def _end(told: str, code: int) -> None:
+    click.echo(f"kohort: {one_line(told)}", err=True)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -37,6 +37,11 @@ def one_line(text: str) -> str:
     )
 
 
+def moves_a_terminal(text: str) -> bool:
+    """Whether lines that are written as they are would do more than be read."""
+    return any(one_line(line) != line for line in text.split("\n"))
+
+
 def time_text(timestamp: int) -> str:
     """A time in milliseconds as people read it; what lies outside of the calendar stays a number."""
     if timestamp == -1:
@@ -50,14 +55,15 @@ def time_text(timestamp: int) -> str:
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
     """Aligned lines; what is too long for people is cut, JSON has it whole."""
-    cells = [[_shortened(printable(cell)) for cell in row] for row in rows]
+    cells = [[shortened(printable(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(headings, *cells, strict=True)]
     for row in (headings, *cells):
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _WIDEST_CELL else f"{text[: _WIDEST_CELL - 21]}…{text[-20:]}"
+def shortened(text: str, longest: int = _WIDEST_CELL) -> str:
+    """Text that is not endless: of what is too long, the beginning and the end."""
+    return text if len(text) <= longest else f"{text[: longest - 21]}…{text[-20:]}"
 
 
 def csv_line(cells: Sequence[object]) -> str:

@@ -8,6 +8,7 @@ import click
 
 from kohort.cli.command_config import COMMAND_CONFIG_HELP, client_settings
 from kohort.cli.output import moment, table
+from kohort.cli.source import source_argument
 from kohort.cli.spark_session import need_spark, setting, spark_for
 from kohort.cli.spark_steps import Lines, spark_steps
 from kohort.config import GroupConfig
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source")
+@source_argument
 @click.option("--out", required=True, type=click.Path(path_type=Path), help="Directory for the tables.")
 @click.option("--topic", default="__consumer_offsets", show_default=True, help="Which topic of a log directory.")
 @click.option("--as-of", type=moment, help="The tables at this time.")
@@ -77,6 +78,12 @@ def pipeline(
 
     SOURCE is a segment file, a partition directory, a Kafka log directory, or kafka://HOST:PORT of a live cluster. The
     tables under --out are replaced when all of them are there; a run that fails changes nothing.
+
+    \b
+    Examples:
+      kohort pipeline /var/lib/kafka/data --out tables
+      kohort pipeline kafka://localhost:9092 --out tables --follow
+      kohort pipeline /mnt/rescued --out tables --as-of 2026-11-16T03:12 --master spark://host:7077
     """
     need_spark()
     from kohort.spark.order import Order

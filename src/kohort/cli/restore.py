@@ -1,5 +1,6 @@
 """`kohort restore`: the offsets of groups as they were at a time, as a plan, and back into a cluster."""
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.cli.command_config import COMMAND_CONFIG_HELP
-from kohort.cli.output import moment, printable, table, time_text
+from kohort.cli.output import moment, moves_a_terminal, printable, shortened, table, time_text
 from kohort.cli.spark_session import need_spark, setting, spark_for
 from kohort.cli.whole_file import write_whole
 from kohort.errors import KohortError
@@ -52,6 +53,12 @@ def restore(
     DIRECTORY holds the tables of `kohort pipeline`. The plan is CSV as `kafka-consumer-groups --reset-offsets
     --from-file` reads it: topic, partition, offset; if there are several groups, with the group in front. With
     --bootstrap it is compared with a cluster, with --apply set in it; groups that have members are refused.
+
+    \b
+    Examples:
+      kohort restore tables --as-of 2026-11-16T03:12 --out plan.csv
+      kohort restore tables --as-of 2026-11-16T03:12 --group billing --bootstrap localhost:9092
+      kohort restore tables --as-of 2026-11-16T03:12 --bootstrap localhost:9092 --clamp --apply
     """
     if bootstrap is None and (apply_ or clamp):
         raise click.UsageError(f"{'--apply' if apply_ else '--clamp'} needs --bootstrap")
@@ -100,6 +107,8 @@ def _write(plan: Sequence[Planned], out: Path | None) -> None:
     written = [planned for planned in plan if planned.group not in left_out]
     text = to_csv(written)
     if out is None:
+        if sys.stdout.isatty() and moves_a_terminal(text):
+            raise KohortError("there are names that would move a terminal: --out FILE takes them")
         click.echo(text, nl=False)
     else:
         write_whole(out, text)
@@ -169,7 +178,7 @@ def _apply(plan: Sequence[Planned], target: "Target", yes: bool) -> None:
 
 
 def _names(names: Sequence[str]) -> str:
-    shown = ", ".join(printable(name) for name in names[:_NAMED])
+    shown = ", ".join(shortened(printable(name)) for name in names[:_NAMED])
     return shown if len(names) <= _NAMED else f"{shown} and {len(names) - _NAMED} more"
 
 

@@ -5,7 +5,6 @@ import contextlib
 import gc
 import logging
 import signal
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,6 +13,7 @@ import click
 from kohort.broker.broker import Broker
 from kohort.broker.server import Server
 from kohort.broker.settings import BrokerConfig, with_settings
+from kohort.cli.log_lines import log_to_stderr
 from kohort.cli.open_files import raise_open_files_limit
 from kohort.clock import SystemClock
 from kohort.config import FlushMode
@@ -54,10 +54,16 @@ def serve(
 
     When it is ready it prints one line: `kohort ready kafka=HOST:PORT http=HOST:PORT data=DIR`, without `http=` if
     there is none. SIGTERM or Ctrl-C ends it.
+
+    \b
+    Examples:
+      kohort serve --memory
+      kohort serve --data broker --http 127.0.0.1:9644
+      kohort serve --memory --listen 127.0.0.1:0 --set group.initial.rebalance.delay.ms=0
     """
     if memory == (data is not None):
         raise click.UsageError("give either --data or --memory")
-    logging.basicConfig(level=logging.INFO if verbose else logging.ERROR, stream=sys.stderr)
+    log_to_stderr(logging.INFO if verbose else logging.ERROR)
     raise_open_files_limit()
     host, port = _address("--listen", listen)
     http_address = None if http is None else _address("--http", http)
@@ -87,7 +93,11 @@ def _file_settings(path: Path | None) -> dict[str, str]:
     """Java's properties, as far as anybody writes them in Kafka's files."""
     if path is None:
         return {}
-    lines = (line.strip() for line in path.read_text(encoding="utf-8").splitlines())
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise KohortError(f"{path}: is not text") from None
+    lines = (line.strip() for line in text.splitlines())
     return dict(_setting(line) for line in lines if line and not line.startswith(("#", "!")))
 
 
@@ -125,7 +135,6 @@ async def _serve(config: BrokerConfig, files: Files, place: str, http_address: _
         broker.start(port)
         _settle_memory()
         click.echo(f"{ready} data={place}")
-        sys.stdout.flush()
         return await end
     finally:
         if http is not None:

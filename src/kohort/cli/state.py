@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from kohort.cli.damage import DamageReport
-from kohort.cli.output import moment, progress, table, time_text
+from kohort.cli.output import moment, one_line, progress, shortened, table, time_text
+from kohort.cli.source import source_argument
 from kohort.log.source import open_source, replay_partition
 from kohort.records.finish import finish
 from kohort.records.groups import Group, Member
@@ -19,7 +20,7 @@ from kohort.records.state import Committed, GroupTopicPartition, State
 
 
 @click.command()
-@click.argument("source")
+@source_argument
 @click.option("--topic", default="__consumer_offsets", show_default=True, help="Which topic of a log directory.")
 @click.option("--as-of", type=moment, help="The state at this time.")
 @click.option(
@@ -34,6 +35,12 @@ def state(source: str, topic: str, as_of: int | None, rule: str, format_: str) -
     """Groups and offsets as a broker would load them.
 
     SOURCE is a segment file, a partition directory, a Kafka log directory, or kafka://HOST:PORT of a live cluster.
+
+    \b
+    Examples:
+      kohort state /var/lib/kafka/data
+      kohort state /var/lib/kafka/data --as-of 2026-11-16T03:12 --format json
+      kohort state kafka://localhost:9092 --rule kafka-2.6
     """
     damage = DamageReport()
     with (
@@ -54,8 +61,9 @@ def _tell_unreadable(loaded: State) -> None:
     if loaded.unreadable_keys:
         click.echo(f"kohort: {loaded.unreadable_keys} records passed over: their keys cannot be read", err=True)
     for key, value in loaded.unreadable:
-        what = ", ".join(f"{part!r}" for part in _identity(key))
-        click.echo(f"kohort: the last {key.kind} of {what} cannot be read and is left out: {value.reason}", err=True)
+        what = ", ".join(shortened(f"{part!r}") for part in _identity(key))
+        told = f"the last {key.kind} of {what} cannot be read and is left out: {one_line(value.reason)}"
+        click.echo(f"kohort: {told}", err=True)
 
 
 def _identity(key: Key) -> tuple[object, ...]:

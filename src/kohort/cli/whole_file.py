@@ -1,8 +1,9 @@
 """A file that is written whole or not at all, whatever interrupts it."""
 
+import contextlib
 import errno
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -15,21 +16,17 @@ def write_whole(path: Path, text: str) -> None:
     if not target.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
     mode = target.stat().st_mode & 0o777 if target.exists() else None
-    descriptor, partial = tempfile.mkstemp(prefix=f".{target.name[:100]}.", dir=target.parent)
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+    partial = target.with_name(f".kohort-{secrets.token_hex(8)}")
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, flags, 0o666 if mode is None else 0o600)
+
+    with contextlib.ExitStack() as in_the_end:
+        in_the_end.callback(partial.unlink, missing_ok=True)
+        with open(partial, "x", encoding="utf-8", newline="", opener=create) as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(partial, mode if mode is not None else 0o666 & ~_umask())
+        if mode is not None:
+            os.chmod(partial, mode)
         os.replace(partial, target)
-    except BaseException:
-        os.unlink(partial)
-        raise
-
-
-def _umask() -> int:
-    """It can be told only by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from kohort.records.kernels import Longs
 
 # What Spark's timestamps hold: the years 1 to 9999.
-_FIRST_MS, _LAST_MS = -62_135_596_800_000, 253_402_300_799_999
+FIRST_MS, LAST_MS = -62_135_596_800_000, 253_402_300_799_999
 _NONE = -1
 
 _TIME = pa.timestamp("us", "UTC")
@@ -23,9 +23,9 @@ def numbers(values: NDArray[Any], type_: pa.DataType, missing: NDArray[np.bool_]
 
 def times(milliseconds: Longs, missing: NDArray[np.bool_] | None = None) -> pa.Array:
     """Instants; NULL where there is none (-1), or none that Spark could hold."""
-    if missing is None and len(milliseconds) and _NONE < milliseconds.min() <= milliseconds.max() <= _LAST_MS:
+    if missing is None and len(milliseconds) and _NONE < milliseconds.min() <= milliseconds.max() <= LAST_MS:
         return numbers(milliseconds * 1000, _TIME)
-    bad = (milliseconds == _NONE) | (milliseconds < _FIRST_MS) | (milliseconds > _LAST_MS)
+    bad = (milliseconds == _NONE) | (milliseconds < FIRST_MS) | (milliseconds > LAST_MS)
     if missing is not None:
         bad |= missing
     return pa.nulls(len(bad), _TIME) if bad.all() else numbers(np.where(bad, 0, milliseconds) * 1000, _TIME, bad)
@@ -33,6 +33,6 @@ def times(milliseconds: Longs, missing: NDArray[np.bool_] | None = None) -> pa.A
 
 def time_or_none(milliseconds: int | None) -> int | None:
     """An instant for a column of times that is made from a list, in microseconds."""
-    if milliseconds is None or milliseconds == _NONE or not _FIRST_MS <= milliseconds <= _LAST_MS:
+    if milliseconds is None or milliseconds == _NONE or not FIRST_MS <= milliseconds <= LAST_MS:
         return None
     return milliseconds * 1000

@@ -12,6 +12,9 @@ from kohort.errors import KohortError
 _OURS = re.compile(r"^(?:\w+: )*kohort(?:\.\w+)+: (.+)$", re.MULTILINE)
 """The last line of a Python traceback whose error is ours, as Spark retells it."""
 
+_PYTHONS = re.compile(r"^Traceback .*\n(?: .*\n|\n)*([A-Za-z_][\w.]*(?:: .+)?)$", re.MULTILINE)
+"""The last line of any other Python traceback."""
+
 _CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _LONGEST = 500
 
@@ -30,13 +33,13 @@ def one_line_failures() -> Iterator[None]:
 
 
 def _told(error: PySparkException | Py4JError) -> str:
-    """Our own error if a task met one, else the innermost cause that Spark names."""
+    """Our own error if a task met one, else Python's, else the innermost cause that Spark names."""
     whole = str(error)
     if isinstance(error, Py4JJavaError):
         whole = f"{error}\n{error.java_exception}"
     if ours := _OURS.findall(whole):
         return _shortened(ours[-1])
-    causes = _CAUSE.findall(whole)
+    causes = _PYTHONS.findall(whole) or _CAUSE.findall(whole)
     first = next((line for line in whole.splitlines() if line.strip()), type(error).__name__)
     return f"Spark failed: {_shortened(causes[-1] if causes else first)}"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from kohort.errors import KohortError
+from kohort.spark.choices import FORMATS
 
 NAME = "kohort.json"
 VERSION = 1
@@ -65,12 +66,16 @@ def read_manifest(out: Path) -> Manifest:
         told: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise BadRun(f"{out}: no finished run of `kohort pipeline` is there ({NAME} is missing)") from None
-    except (ValueError, OSError) as error:
+    except (ValueError, RecursionError, OSError) as error:
         raise BadRun(f"{path}: cannot be read ({error})") from None
     if not isinstance(told, dict) or told.get("version") != VERSION:
         raise BadRun(f"{path}: not of version {VERSION}, which is understood here")
     try:
         tables = {name: TableMade(**made) for name, made in told.pop("tables").items()}
-        return Manifest(tables=tables, **told)
-    except (TypeError, KeyError, AttributeError) as error:
+        manifest = Manifest(tables=tables, **told)
+        datetime.fromisoformat(manifest.at)
+        if manifest.format not in FORMATS:
+            raise ValueError(f"format {manifest.format!r}")
+    except (TypeError, ValueError, KeyError, AttributeError) as error:
         raise BadRun(f"{path}: not what a run writes ({error})") from None
+    return manifest

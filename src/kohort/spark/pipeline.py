@@ -21,7 +21,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
 from kohort.spark.accounting import Accounting, kinds_in
-from kohort.spark.arrays import time_or_none
+from kohort.spark.arrays import FIRST_MS, LAST_MS
 from kohort.spark.choices import PARQUET
 from kohort.spark.data_segments import Ends, find_ends
 from kohort.spark.derived import DERIVED, Derivation
@@ -240,10 +240,7 @@ class _Run:
 
 def _instant(milliseconds: int) -> datetime:
     """A time as Spark can hold it; what lies outside of the calendar is its end."""
-    micros = time_or_none(milliseconds)
-    if micros is None:
-        return datetime.max.replace(tzinfo=UTC) if milliseconds > 0 else datetime.min.replace(tzinfo=UTC)
-    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=min(max(milliseconds, FIRST_MS), LAST_MS))
 
 
 def _rows_in(directory: str) -> int:

@@ -6,7 +6,7 @@ transaction had been committed by then. If that is a tombstone there is no offse
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -45,13 +45,21 @@ def plan_from(spark: SparkSession, out: Path, as_of: int, groups: Sequence[str] 
         Planned(row["group"], row["topic"], row["topic_partition"], row["committed_offset"], row["metadata"] or "")
         for row in rows
     ]
-    when = datetime.fromtimestamp(as_of / 1000, UTC).isoformat()
+    when = _told(as_of)
     if missing := sorted(set(groups) - {planned.group for planned in found}):
         told = ", ".join(repr(group) for group in missing[:5])
         raise NothingToRestore(f"{out}: no offset as of {when} of the group {told}")
     if not found:
         raise NothingToRestore(f"{out}: no offset of any group as of {when}")
     return sorted(found)
+
+
+def _told(milliseconds: int) -> str:
+    """A time for people; what lies outside of the calendar stays a number."""
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=milliseconds)).isoformat()
+    except OverflowError:
+        return f"{milliseconds} ms"
 
 
 def offsets_as_of(commits: DataFrame, records: DataFrame, as_of: int, groups: Sequence[str] = ()) -> DataFrame:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kohort.broker.call import Call
 
 _NOT_FOUND_FROM = 6
+_LONGEST_STRING = 0x7FFF
+_END = 100
 _NOT_ASKED = -(1 << 31)
 _OPERATIONS = 328
 """READ, DELETE and DESCRIBE as bits: what 2.6 tells whoever may do everything."""
@@ -31,7 +33,7 @@ def _described(broker: "Broker", group_id: Any, version: int) -> dict[str, Any]:
     error, summary = broker.groups.handle_describe_group(group_id)
     message = None
     if version >= _NOT_FOUND_FROM and error is ErrorCode.NONE and summary.state == GroupState.DEAD.value:
-        error, message = ErrorCode.GROUP_ID_NOT_FOUND, f"Group {group_id} not found."
+        error, message = ErrorCode.GROUP_ID_NOT_FOUND, _not_found(group_id)
     return {
         "error_code": error,
         "error_message": message,
@@ -51,3 +53,9 @@ def _described(broker: "Broker", group_id: Any, version: int) -> dict[str, Any]:
             for member in summary.members
         ],
     }
+
+
+def _not_found(group_id: str) -> str:
+    """Kafka's sentence, without the middle of a name that would make it longer than a string may be."""
+    told = f"Group {group_id} not found."
+    return told if len(told.encode()) <= _LONGEST_STRING else f"Group {group_id[:_END]}…{group_id[-_END:]} not found."
