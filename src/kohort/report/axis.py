@@ -33,10 +33,9 @@ class Axis:
     def bin_of(self, time: Column | str) -> Column:
         """The step of an instant; NULL if it has none. What is later than the end is in the last one."""
         millis = fn.unix_millis(fn.col(time) if isinstance(time, str) else time)
-        number = fn.floor((millis - fn.lit(self.start)) / fn.lit(self.step)).cast("int")
-        return fn.when(
-            millis.isNotNull(), fn.greatest(fn.least(number, fn.lit(self.bins - 1)), fn.lit(BEFORE))
-        ).otherwise(fn.lit(None))
+        number = fn.floor((millis - fn.lit(self.start)) / fn.lit(self.step))
+        inside = fn.greatest(fn.least(number, fn.lit(self.bins - 1)), fn.lit(BEFORE)).cast("int")
+        return fn.when(millis.isNotNull(), inside).otherwise(fn.lit(None))
 
     def as_dict(self) -> dict[str, int]:
         return {"start": self.start, "step": self.step, "bins": self.bins}

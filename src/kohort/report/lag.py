@@ -61,8 +61,9 @@ def _walker(bins: int, step_s: float) -> Callable[[pa.Table], pa.Table]:
 def walk_partition(rows: pa.Table, bins: int, step_s: float) -> pa.Table:
     """One topic partition: for every group and step from its first commit on, how far it was behind."""
     of, at = rows["g"].to_numpy(), rows["bin"].to_numpy() + 1  # what was before the axis is the first
-    furthest = rows["furthest"].cast(pa.float64()).fill_null(_NONE).to_numpy()
-    last = rows["last"].cast(pa.float64()).fill_null(np.nan).to_numpy().copy()
+    # Not every offset is exact as a float: one in the quintillions may be off by some hundreds, which no plot shows.
+    furthest = rows["furthest"].cast(pa.float64(), safe=False).fill_null(_NONE).to_numpy()
+    last = rows["last"].cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy().copy()
     last[rows["gone"].fill_null(False).to_numpy(zero_copy_only=False).astype(bool)] = _NONE
     ends = np.full(bins + 1, _NONE)
     np.maximum.at(ends, at, furthest)

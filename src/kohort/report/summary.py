@@ -137,8 +137,9 @@ class _Writer:
         soon = [(g, row) for g, row in enumerate(self._rows) if row["expiring"]]
         soon.sort(key=lambda item: (item[1]["expires"], item[1]["group"]))
         if not soon:
-            days = self._found.retention_minutes / 1440
-            yield _sentence("good", "expiry", f"No offset expires within 24 h (retention: {days:g} days).")
+            minutes = self._found.retention_minutes
+            kept = f"{minutes / 1440:g} days" if minutes >= 1440 else f"{minutes} minutes"
+            yield _sentence("good", "expiry", f"No offset expires within 24 h (retention: {kept}).")
             return
         totals = self._found.groups.totals
         offsets, groups = int(totals["expiring"]), totals["groups_expiring"]
@@ -171,6 +172,16 @@ class _Writer:
                 )  # fmt: skip
 
     def transactions(self) -> Iterator[dict[str, Any]]:
+        yield from self._open_transactions()
+        fates = {self._text(fate): count for fate, count in self._found.transactions["fates"]}
+        if aborted := fates.get("aborted", 0):
+            ended = aborted + fates.get("committed", 0)
+            yield _sentence(
+                "plain", "transactions", f"{aborted:,} of {_many(ended, 'offset')} that came in transactions "
+                f"{'was' if aborted == 1 else 'were'} aborted, and never counted.",
+            )  # fmt: skip
+
+    def _open_transactions(self) -> Iterator[dict[str, Any]]:
         held = self._found.transactions["open"]
         if not held:
             yield _sentence("good", "transactions", "No transaction is open.")
@@ -208,7 +219,8 @@ class _Writer:
         if unread:
             yield _sentence("warn", "quarantine", f"{_many(unread, 'record')} could be read, but not understood.")
         if not damage["count"] and not unread:
-            yield _sentence("good", "quarantine", f"All {_many(self._found.read, 'record')} could be read.")
+            all_read = f"All {_many(self._found.read, 'record')} could be read."
+            yield _sentence("good", "quarantine", all_read if self._found.read else "The log has no records.")
 
     def _names(self, of: Sequence[tuple[int, dict[str, Any]]], count: int) -> Iterator[Part]:
         for at, (_, row) in enumerate(of[:_NAMED]):

@@ -11,7 +11,8 @@ from kohort.report.text import Strings
 
 
 def transactions(run: Run, strings: Strings) -> dict[str, Any]:
-    """`open`: group, producer, since, offsets, topics; `fates`: plain, committed, aborted or open, and how many."""
+    """`open`: group, producer, since, offsets, topics; `count`: how many transactions that are, for one may hold
+    offsets of several groups; `fates`: plain, committed, aborted or open, and how many."""
     pending = (
         run.table("pending_offsets")
         .groupBy("group", "producer_id")
@@ -22,6 +23,6 @@ def transactions(run: Run, strings: Strings) -> dict[str, Any]:
     held = collected(told, strings, ("group",))
     return {
         "open": held,
-        "count": len(held) if len(held) < ROWS else pending.count(),
+        "count": pending.select("producer_id").distinct().count(),
         "fates": collected(fates.orderBy("fate"), strings, ("fate",)),
     }
