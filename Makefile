@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours soak docs demo bench load clean
+.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours soak simulate kill-test docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -32,9 +32,10 @@ $(SPARK_VENV)/installed: pyproject.toml constraints.txt
 		--editable '.[spark,dev]' pyspark==$(OLDEST_SPARK)
 	touch $@
 
-test-spark: install $(SPARK_VENV)/installed ## the Spark tests with the oldest pyspark, Delta and Iceberg, and a cluster of two workers
+test-spark: install $(SPARK_VENV)/installed ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers, and what takes long
 	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest tests/spark
 	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest tests/spark
+	KOHORT_TEST_SLOW=1 $(BIN)/pytest tests/docs tests/examples tests/report
 
 test-kafka: install $(SPARK_VENV)/installed ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
@@ -58,11 +59,22 @@ behaviours: install ## which of Kafka's own test cases are shown by ours; are th
 docs: install      ## write the documents that are generated
 	$(BIN)/python -m docs
 
+site: install      ## the documentation as a site that opens from disk, in build/site
+	$(BIN)/mkdocs build --strict --quiet
+
 SECONDS ?= 600
 soak: install      ## the coordinator against its model for SECONDS (600), with ever new examples
 	KOHORT_SOAK_SECONDS=$(SECONDS) $(BIN)/pytest -n 0 -s tests/group -k soak
 
-demo: install      ## a log made, dumped and replayed before your eyes
+SEEDS ?= 20000
+simulate: install  ## SEEDS (20,000) runs of the whole broker in a simulated world, with crashes and faults
+	$(BIN)/python -m tests.simulation 0-$(SEEDS)
+
+KILLS ?= 200
+kill-test: install ## KILLS (200) times SIGKILL to a broker in the middle of commits and transactions
+	$(BIN)/python -m tests.killing $(KILLS)
+
+demo: install      ## a broker, a story told by real clients, and the report that finds it in the log
 	$(BIN)/kohort demo
 
 bench: install     ## speed and memory, as ratios in one run (beside Kafka and kfake: needs Java, Maven and Go)

@@ -7,18 +7,24 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs import clients, groups, pipeline
+from docs import clients, commands, groups, metrics, pipeline, settings, tables
 from docs.behaviours import ROOT, coverage, faithfulness
 from docs.states import draw
+from docs.way import draw as draw_way
 
 
 def documents() -> dict[Path, str]:
     return {
         ROOT / "docs" / "faithfulness.md": faithfulness(coverage()),
         ROOT / "docs" / "states.svg": draw(),
+        ROOT / "docs" / "architecture.svg": draw_way(),
         ROOT / "docs" / "clients.md": clients.page(),
         ROOT / "docs" / "pipeline.md": pipeline.page(),
         ROOT / "docs" / "groups.md": groups.page(),
+        ROOT / "docs" / "reference" / "commands.md": commands.page(),
+        ROOT / "docs" / "reference" / "metrics.md": metrics.page(),
+        ROOT / "docs" / "reference" / "settings.md": settings.page(),
+        ROOT / "docs" / "reference" / "tables.md": tables.page(),
     }
 
 

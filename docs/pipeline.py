@@ -1,19 +1,16 @@
-"""Writes `docs/pipeline.md`: what `kohort pipeline` and `kohort restore` take, and the columns of every table."""
-
-from collections.abc import Iterator
+"""Writes `docs/pipeline.md`: what `kohort pipeline` and `kohort restore` do and take."""
 
 from docs.live import sections
-from docs.options import cells, options
+from docs.options import options
+from docs.tables import summary
 from kohort.cli.pipeline import pipeline
 from kohort.cli.restore import restore
 from kohort.spark.choices import DELTA, ICEBERG
 from kohort.spark.formats import TRIED, TRIED_SPARK
-from kohort.spark.pipeline import TABLES
-from kohort.spark.schema import columns_of, schema_of
 
 INTRO = """# The offsets topic as tables
 
-<!-- written by `python -m docs` from the commands' options and the tables' schemas -->
+<!-- written by `python -m docs` from the commands' options -->
 
 ```
 kohort pipeline SOURCE --out DIR
@@ -90,21 +87,4 @@ A compacted log remembers less: what a later commit of the same group and partit
 def page() -> str:
     """The whole of `docs/pipeline.md`."""
     parts = [INTRO, "\n".join(options(pipeline)), sections(), FORMATS, RESTORE, "\n".join(options(restore))]
-    return "\n".join([*parts, "## The tables", "", *_tables(), ""]).rstrip("\n") + "\n"
-
-
-def _tables() -> Iterator[str]:
-    for table in TABLES:
-        yield f"### `{table}`"
-        yield ""
-        yield "| column | type | |"
-        yield "|---|---|---|"
-        types = {field.name: field.dataType.simpleString() for field in schema_of(table)}
-        for column in columns_of(table):
-            yield cells(f"`{column.name}`", _shortened(types[column.name]), column.comment)
-        yield ""
-
-
-def _shortened(type_: str) -> str:
-    """Structures are told by their columns' comments; their fields would fill the page."""
-    return type_ if len(type_) < 40 else "array of structures"
+    return "\n".join([*parts, "## The tables", "", *summary("reference/tables.md#{name}"), ""])

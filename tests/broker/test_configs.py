@@ -113,6 +113,11 @@ class TestDescribing:
         assert {entry.documentation for entry in plain.configs} == {None}
         assert all(entry.documentation for entry in full.configs)
 
+    def test_the_broker_says_what_its_settings_mean_to_those_who_ask(self, client: WireClient):
+        full = describe(client, BROKER, "0", version=4, include_documentation=True)
+
+        assert all(entry.documentation for entry in full.configs)
+
     @pytest.mark.parametrize("version", range(1, 5))
     def test_the_broker_tells_its_own_settings(self, client: WireClient, version: int):
         answer = describe(client, BROKER, "0", version=version, include_synonyms=True)

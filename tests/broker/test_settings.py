@@ -3,6 +3,7 @@
 import pytest
 
 from kohort.broker.setting_kinds import BadSetting, ConfigSource
+from kohort.broker.setting_texts import SETTING_TEXTS
 from kohort.broker.settings import BrokerConfig, broker_settings, with_changes, with_settings
 from kohort.broker.topic_settings import TOPIC_SETTINGS, topic_config, topic_setting_texts
 from kohort.config import FlushMode, LogConfig
@@ -105,6 +106,10 @@ def test_a_setting_without_effect_says_so():
 
     assert used == {name for name, setting in TOPIC_SETTINGS.items() if setting.is_used}
     assert {"segment.bytes", "retention.ms", "cleanup.policy"} <= used
+
+
+def test_every_setting_of_the_broker_says_what_it_means():
+    assert set(SETTING_TEXTS) == set(broker_settings(BrokerConfig()))
 
 
 class TestTheBroker:

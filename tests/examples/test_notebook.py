@@ -8,10 +8,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.golden_sets import ROOT
+from tests.slow import slow
 
 NOTEBOOK = Path(__file__).parent.parent.parent / "examples/notebook/questions.ipynb"
 
 
+@slow
 def test_the_notebook_answers_its_three_questions(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -63,8 +63,8 @@ def test_ctrl_c_leaves_the_file_of_before(tables: Path, tmp_path: Path) -> None:
             lines.append(line)
             if len(lines) == 1:
                 process.send_signal(signal.SIGINT)
-    assert process.returncode == 1
+    assert process.returncode == 130
     assert lines[0].startswith("kohort: groups: ")
-    assert lines[-1] == "Aborted!\n"
+    assert lines[-1] == "kohort: interrupted\n"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert out.read_text() == "of before"

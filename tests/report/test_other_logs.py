@@ -12,6 +12,7 @@ from kohort.report.run import open_tables
 from tests.broker.chromium import CHROMIUM, Page
 from tests.report.test_contents import sentences
 from tests.report.test_page import all_drawn, in_browser
+from tests.slow import slow
 from tests.spark.golden_tables import state_of
 from tests.spark.runs import Watched, all_golden_logs, run_on
 
@@ -42,6 +43,7 @@ def look_at(data: dict[str, Any], path: Path) -> list[str]:
     return shown
 
 
+@slow
 def test_the_logs_of_real_brokers(spark: SparkSession, tmp_path: Path) -> None:
     """Groups of every protocol, with the states, members and offsets that `kohort state` tells of."""
     log = all_golden_logs(tmp_path / "logs")

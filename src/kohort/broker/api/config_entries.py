@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.setting_kinds import ConfigSource, text_of
+from kohort.broker.setting_texts import SETTING_TEXTS
 from kohort.broker.settings import BrokerSetting, broker_settings, dynamic_kind
 from kohort.broker.topic_settings import TOPIC_SETTINGS, TopicSetting, topic_setting_texts
 
@@ -37,7 +38,7 @@ def broker_entries(broker: "Broker") -> list[dict[str, Any]]:
             _broker_synonyms(setting),
             is_read_only=not setting.is_dynamic,
             config_type=setting.kind.type,
-            documentation=None,
+            documentation=SETTING_TEXTS[name],
         )
         for name, setting in broker_settings(broker.config).items()
     ]
@@ -50,7 +51,8 @@ def cluster_entries(broker: "Broker") -> list[dict[str, Any]]:
         kind = dynamic_kind(name)
         told = text_of(kind.read(name, text))
         synonym = {"name": name, "value": told, "source": ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
-        entries.append(_entry(name, told, [synonym], is_read_only=False, config_type=kind.type, documentation=None))
+        about = SETTING_TEXTS[name]
+        entries.append(_entry(name, told, [synonym], is_read_only=False, config_type=kind.type, documentation=about))
     return entries
 
 

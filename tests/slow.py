@@ -1,0 +1,7 @@
+"""Tests that take longer than `make test` has time for."""
+
+import os
+
+import pytest
+
+slow = pytest.mark.skipif(not os.environ.get("KOHORT_TEST_SLOW"), reason="takes long: make test-spark")
