@@ -1,21 +1,10 @@
-"""`kohort demo`, and the README's commands."""
+"""The README's commands."""
 
 import re
-import shutil
 from pathlib import Path
 
 from tests.cli.conftest import Run
 from tests.golden_sets import ROOT
-
-
-def test_the_demo_tells_its_story_and_leaves_a_log_to_play_with(kohort: Run) -> None:
-    done = kohort("demo")
-    assert (done.returncode, done.stderr) == (0, "")
-    path = re.search(r"in (\S+kohort-demo-\S+)\. Every record", done.stdout)
-    assert path
-    assert "Waiting for the end of their transaction:" in done.stdout
-    assert kohort("state", path[1]).stdout in done.stdout
-    shutil.rmtree(path[1])
 
 
 def test_every_command_in_the_readme_is_one(kohort: Run) -> None:

@@ -116,3 +116,16 @@ def test_a_source_without_data_topics_tells_nothing(data: Path, tmp_path: Path) 
     segment = next((data / "orders-0").glob("*.log"))
     assert find_ends(str(segment), OFFSETS_TOPIC, HEARD) is None
     assert find_ends("kafka://127.0.0.1:9092", OFFSETS_TOPIC, HEARD) is None
+
+
+def test_a_broker_that_runs_has_its_time_index_in_memory_and_the_batches_stand_in(tmp_path: Path) -> None:
+    with running(tmp_path, {"log.message.timestamp.before.max.ms": str(1 << 62)}) as broker:
+        client = broker.client()
+        make_topic(broker, "orders", retention_ms="-1")
+        for number in range(ROUNDS):
+            batch = log_bench.batch("a", "b", time=START + 1000 * number)
+            assert produce(client, batch, topic="orders").error_code == 0
+        _, times = rows_of(find_ends(str(tmp_path), OFFSETS_TOPIC, HEARD))
+        client.close()
+    assert [time for _, time in times["orders"]] == [START + 1000 * number for number in range(ROUNDS)]
+    assert {offset - 2 * number for number, (offset, _) in enumerate(times["orders"])} <= {0, 1}

@@ -1,156 +1,205 @@
-"""`kohort demo`: the life of a few groups, written by the real log, then dumped and replayed by the real commands."""
+"""`kohort demo`: a broker, a story told by real clients, and the tables and the report that find it in the log."""
 
+import contextlib
+import importlib.util
+import logging
 import os
+import signal
 import sys
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from kohort.cli.dump import dump
-from kohort.cli.state import state
-from kohort.clock import SystemClock, VirtualClock
-from kohort.config import LogConfig
-from kohort.log.directory import LogDirectory
-from kohort.log.files import RealFiles
-from kohort.log.names import TopicPartition
-from kohort.log.partition import AppendOrigin, Log
-from kohort.records.batch import Record, RecordBatch
-from kohort.records.consumer_protocol import (
-    Assignment,
-    Subscription,
-    TopicPartitions,
-    encode_assignment,
-    encode_subscription,
+from kohort.cli.output import printable
+from kohort.cli.spark_session import need_spark, spark_for
+from kohort.cli.spark_steps import spark_steps
+from kohort.cli.whole_file import write_whole
+from kohort.demo.place import Place
+from kohort.errors import KohortError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kohort.demo.stage import Stage
+
+_SETTINGS = {"spark.sql.shuffle.partitions": "2"}
+"""A few thousand records."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  kohort demo
+  kohort demo --keep
+  kohort demo --out somewhere/else
+"""
 )
-from kohort.records.control import ControlType, Marker, marker_batch
-from kohort.records.offsets_topic import (
-    GroupKey,
-    GroupMetadataValue,
-    MemberValue,
-    OffsetCommitValue,
-    OffsetKey,
-    encode_key,
-    encode_value,
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    default=Path("kohort-demo"),
+    show_default=True,
+    help="Directory for the log, the tables and the report; a former demo in it is replaced.",
 )
+@click.option("--keep", is_flag=True, help="The broker stays up with its clients, until Ctrl-C.")
+def demo(out: Path, keep: bool) -> None:
+    """A broker, a story told by real clients, and the report that finds it in the log.
 
-_PRODUCER = 4000
-_STORY_MS = 121 * 60_000
+    Three hours of a small shop in less than a minute: a group that keeps up, one that falls behind, one that rebalances
+    in a storm, a static one that is restarted, one that commits in transactions, one that is abandoned and expires. The
+    broker's clock runs fast, all else is as ever. Then the pipeline reads the broker's own log directory. Nothing is
+    left running.
+    """
+    place = Place(out)
+    place.prepare()
+    # What clients log of a rebalance is part of the story, and what Spark's gateway logs of Ctrl-C is a traceback.
+    logging.getLogger().addHandler(logging.NullHandler())
+    with _whole_ends() as ends:
+        why_not = _play(ends, place, keep)
+    if why_not is not None:
+        raise why_not
 
 
-@click.command()
-def demo() -> None:
-    """A log made, dumped and replayed before your eyes."""
-    path = tempfile.mkdtemp(prefix="kohort-demo-")
-    clock = VirtualClock(SystemClock().now_ms() - _STORY_MS)
-    directory = LogDirectory(RealFiles(), path, clock, lambda _: LogConfig(cleanup_policy=frozenset({"compact"})))
-    story = _Story(directory.create_log(TopicPartition("__consumer_offsets", 0)), clock)
-    story.tell()
-    directory.close()
+def _play(ends: contextlib.ExitStack, place: Place, keep: bool) -> KohortError | None:
+    """The whole demo. Returns what stood in the way of tables and a report, if something did."""
+    from kohort.demo.stage import Stage
 
-    _say(f"Made a log as Kafka would lay it out, in {path}. Every record in it:")
-    dump.main([path], standalone_mode=False)
-    _say("What a broker knows after loading it: the aborted commit is not there, the open one waits.")
-    state.main([path], standalone_mode=False)
-    _say("And half an hour after the beginning, before the second member came:")
-    state.main([path, "--as-of", str(story.started_ms + 30 * 60_000)], standalone_mode=False)
-    _say("Go on with it:")
+    click.echo("Three hours of a small shop. The broker's clock runs fast, its clients are real; times are UTC.")
+    stage = Stage(place.data, _tell)
+    ends.callback(lambda: None if stage.is_told else place.clear())
+    ends.enter_context(stage)
+    click.echo(f"       the broker is at {stage.bootstrap_servers}, its page at {stage.http_url}")
+    stage.begin()
+    with contextlib.ExitStack() as java:
+        ends.push(java)  # should somebody interrupt us before the end of this block
+        why_not, spark = _started(java, place)  # Java starts while the story is told
+        stage.wait()
+        if spark is not None:
+            _tell_findings(place, _report(spark, place))
+    _tell_ways(place)
+    if keep:
+        if why_not is not None:
+            click.echo(f"kohort: {why_not}", err=True)
+        _keep(stage)
+    return why_not
+
+
+def _tell(at: str, sentence: str) -> None:
+    click.echo(f"{at}  {sentence}")
+
+
+def _started(ends: contextlib.ExitStack, place: Place) -> "tuple[KohortError | None, SparkSession | None]":
+    """Spark, or why there is none."""
+    try:
+        need_spark()
+        if importlib.util.find_spec("plotly") is None:
+            raise KohortError("plotly is not installed: pip install 'kohort[spark]'")
+        from kohort.spark.choices import PARQUET
+        from kohort.spark.session import end_java
+
+        ends.callback(end_java)
+        with _held_back():
+            return None, ends.enter_context(spark_for(None, _SETTINGS, PARQUET, place.tables))
+    except KohortError as error:
+        return error, None
+
+
+def _report(spark: "SparkSession", place: Place) -> dict[str, Any]:
+    """Tables and report from the log that the broker is still writing to. Returns what the page shows."""
+    from kohort.demo.shop import RETENTION_MINUTES
+    from kohort.report.contents import STEPS as REPORT_STEPS
+    from kohort.report.contents import Wanted, gather
+    from kohort.report.page import make_page
+    from kohort.report.run import open_tables
+    from kohort.spark.failures import one_line_failures
+    from kohort.spark.order import Order
+    from kohort.spark.pipeline import STEPS, run
+
+    click.echo(f"\nThe pipeline reads the broker's own log, {place.data}:")
+    order = Order(source=str(place.data), out=place.tables, retention_minutes=RETENTION_MINUTES)
+    with spark_steps(spark, STEPS + REPORT_STEPS) as watcher:
+        run(spark, order, watcher)
+        with one_line_failures():
+            data = gather(open_tables(spark, place.tables), Wanted(), watcher)
+    write_whole(place.report, make_page(data))
+    return data
+
+
+def _tell_findings(place: Place, data: dict[str, Any]) -> None:
+    """The sentences of the report that say something is wrong, as it has found them in the log."""
+    click.echo(f"\n{click.style(f'Look at {place.report}. It says:', bold=_is_bold())}")
+    for sentence in data["summary"]:
+        if sentence["tone"] in ("bad", "warn"):
+            parts = (part if isinstance(part, str) else data["strings"][part["s"]] for part in sentence["parts"])
+            click.echo(f"  - {printable(''.join(parts))}")
+
+
+def _tell_ways(place: Place) -> None:
     kohort = min(sys.argv[0], os.path.relpath(sys.argv[0]), key=len)
-    click.echo(f"  {kohort} dump {path} --format jsonl --group shop")
-    click.echo(f"  {kohort} state {path} --format json")
-    click.echo(f"  {kohort} state /var/lib/kafka/data   # the offsets of a broker of your own")
+    click.echo(f"\n{click.style('Go on with it:', bold=_is_bold())}")
+    for command, what in (
+        (f"state {place.data}", "groups and offsets as a broker loads them"),
+        (f"dump {place.data} --group ledger", "every record, also those that were aborted"),
+        (f"report {place.tables} --group billing --out billing.html", "one group"),
+        (f"demo --keep --out {place.out}", "the same with a page that lives, and a broker for your clients"),
+        ("pipeline /var/lib/kafka/data --out tables", "a broker of your own; kafka://HOST:PORT will do too"),
+    ):
+        click.echo(f"  {kohort} {command}   # {what}")
 
 
-def _say(sentence: str) -> None:
-    click.echo(f"\n{click.style(sentence, bold=True)}\n")
+def _keep(stage: "Stage") -> None:
+    """The shop stays open until Ctrl-C, which is how it ends well."""
+    stage.go_on()
+    click.echo(f"\nThe shop stays open until Ctrl-C, on your clock. Its page: {stage.http_url}")
+    click.echo(f"  kohort groups describe --bootstrap {stage.bootstrap_servers} --all-groups")
+    with contextlib.suppress(KeyboardInterrupt):
+        stage.wait_for_end()
 
 
-class _Story:
-    """Two hours of three groups."""
+def _is_bold() -> bool:
+    return not os.environ.get("NO_COLOR")
 
-    def __init__(self, log: Log, clock: VirtualClock) -> None:
-        self._log = log
-        self._clock = clock
-        self.started_ms = clock.now_ms()
 
-    def tell(self) -> None:
-        self._generation("shop", 1, ["till-1"])
-        self._commit("shop", {0: 120, 1: 80})
-        self._minutes(40)
-        self._generation("shop", 2, ["till-1", "till-2"])
-        self._commit("shop", {0: 260})
-        self._commit("shop", {1: 175}, metadata="from till-2")
-        self._minutes(20)
-        self._commit("billing", {0: 50}, in_transaction=True)
-        self._end(ControlType.COMMIT)
-        self._commit("billing", {0: 99}, in_transaction=True)
-        self._end(ControlType.ABORT)
-        self._commit("old-report", {0: 7})
-        self._minutes(60)
-        self._append([(encode_key(OffsetKey("old-report", "orders", 0)), None)], base_sequence=-1)
-        self._generation("shop", 3, [])
-        self._commit("billing", {0: 140}, in_transaction=True)
+@contextlib.contextmanager
+def _whole_ends() -> Iterator[contextlib.ExitStack]:
+    """What must happen at the end happens, whatever is typed meanwhile. SIGTERM is heard as Ctrl-C."""
+    with contextlib.ExitStack() as restored, contextlib.ExitStack() as ends:
+        restored.callback(signal.signal, signal.SIGTERM, signal.signal(signal.SIGTERM, _interrupt))
+        restored.callback(signal.signal, signal.SIGINT, signal.getsignal(signal.SIGINT))
+        try:
+            yield ends
+        finally:
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
 
-    def _minutes(self, minutes: int) -> None:
-        self._clock.advance(minutes * 60_000)
 
-    def _generation(self, group: str, generation: int, clients: Sequence[str]) -> None:
-        members = tuple(
-            MemberValue(
-                member_id=f"{client}-7d0b",
-                client_id=client,
-                client_host="/127.0.0.1",
-                session_timeout=10_000,
-                rebalance_timeout=300_000,
-                subscription=encode_subscription(Subscription(("orders",), version=1)),
-                assignment=encode_assignment(Assignment((TopicPartitions("orders", (number,)),))),
-            )
-            for number, client in enumerate(clients)
-        )
-        value = GroupMetadataValue(
-            protocol_type="consumer",
-            generation=generation,
-            protocol="range" if members else None,
-            leader=members[0].member_id if members else None,
-            members=members,
-            current_state_timestamp=self._clock.now_ms(),
-        )
-        self._append([(encode_key(GroupKey(group)), encode_value(value))], base_sequence=-1)
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
-    def _commit(self, group: str, offsets: dict[int, int], *, metadata: str = "", in_transaction: bool = False) -> None:
-        now_ms = self._clock.now_ms()
-        self._append(
-            [
-                (
-                    encode_key(OffsetKey(group, "orders", partition)),
-                    encode_value(OffsetCommitValue(offset, metadata, now_ms)),
-                )
-                for partition, offset in offsets.items()
-            ],
-            in_transaction=in_transaction,
-        )
 
-    def _append(
-        self,
-        entries: Sequence[tuple[bytes, bytes | None]],
-        *,
-        base_sequence: int = 0,
-        in_transaction: bool = False,
-    ) -> None:
-        now_ms = self._clock.now_ms()
-        batch = RecordBatch.build(
-            [Record(number, now_ms, key, value) for number, (key, value) in enumerate(entries)],
-            transactional=in_transaction,
-            producer_id=_PRODUCER if in_transaction else -1,
-            producer_epoch=0 if in_transaction else -1,
-            base_sequence=base_sequence,
-        )
-        self._log.append(batch.encode(), origin=AppendOrigin.COORDINATOR)
-        self._clock.advance(1)
+@contextlib.contextmanager
+def _held_back() -> Iterator[None]:
+    """Ctrl-C takes effect at the end of the block: a Java that has not quite started could not be ended."""
+    heard = False
 
-    def _end(self, control_type: ControlType) -> None:
-        marker = marker_batch(
-            Marker(control_type, 0), producer_id=_PRODUCER, producer_epoch=0, timestamp=self._clock.now_ms()
-        )
-        self._log.append(marker.encode(), origin=AppendOrigin.COORDINATOR)
-        self._clock.advance(1)
+    def hear(*_: object) -> None:
+        nonlocal heard
+        heard = True
+        click.echo("kohort: ends as soon as Java has started", err=True)
+
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, hear)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is hear:  # else Spark has put its own there
+                signal.signal(number, handler)
+    if heard:
+        raise KeyboardInterrupt

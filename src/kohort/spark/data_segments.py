@@ -2,7 +2,8 @@
 
 Data topics may be large, so of each segment only the header of its first batch and its time index are looked at, and of
 the last one the headers behind the last entry of its index. A dead broker leaves indexes that are filled up with
-zeros, and a copy may lack them: what is not there is done without.
+zeros, a copy may lack them, and a broker of ours that runs has those of its last segments in memory: where a time index
+is missing, the headers of the segment's first batches stand in.
 """
 
 import os
@@ -28,6 +29,9 @@ NOT_DATA = ("__transaction_state", "__share_group_state", "__cluster_metadata")
 
 _SAMPLES = 64
 """How many times are kept of a segment."""
+
+_WALKED = 1 << 20
+"""How much of a segment is looked through that has no time index."""
 
 _OFFSET_ENTRY = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
@@ -122,10 +126,25 @@ def _samples(place: Place, segments: tuple[str, ...]) -> Iterator[Sample]:
             continue  # its time was over, and the broker has removed it
         if first is not None and first.base_timestamp != NO_TIMESTAMP:
             yield first.base_timestamp, first.base_offset
-        entries = _entries(place, segment, TIME_INDEX, _TIME_ENTRY, "timestamp")
-        thinned = entries[:: max(1, -(-len(entries) // _SAMPLES))]
-        for timestamp, offset in thinned.tolist():
-            yield timestamp, _base_offset(segment) + offset
+        entries: list[Sample] = _entries(place, segment, TIME_INDEX, _TIME_ENTRY, "timestamp").tolist()
+        base = _base_offset(segment)
+        told = [(timestamp, base + offset) for timestamp, offset in entries] or _walked(place, segment)
+        yield from told[:: max(1, -(-len(told) // _SAMPLES))]
+
+
+def _walked(place: Place, segment: str) -> list[Sample]:
+    """The times of the batches at the beginning of a segment without a time index: its broker runs, and keeps it."""
+    found: list[Sample] = []
+    try:
+        size, position = place.size(segment), 0
+        with place.open(segment) as file:
+            while position < _WALKED and (header := _header_at(file, position, size)) is not None:
+                position += header.size
+                if header.max_timestamp != NO_TIMESTAMP:
+                    found.append((header.max_timestamp, header.last_offset))
+    except FileNotFoundError:
+        return found  # its time was over, and the broker has removed it
+    return found
 
 
 def _end_of(place: Place, segment: str) -> tuple[int, Sample | None]:

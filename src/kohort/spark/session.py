@@ -3,12 +3,14 @@
 import contextlib
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -104,3 +106,19 @@ def _quiet_java(options: str) -> Iterator[str]:
                 del os.environ["JAVA_HOME"]
             else:
                 os.environ["JAVA_HOME"] = home
+
+
+def end_java() -> None:
+    """End the Java that this process has started for its sessions, all of which are stopped.
+
+    Without this it lives for as long as the process does, and a moment longer.
+    """
+    gateway = SparkContext._gateway
+    java: subprocess.Popen[bytes] | None = getattr(gateway, "proc", None)
+    if gateway is None or java is None:
+        return
+    SparkContext._gateway = SparkContext._jvm = None
+    gateway.shutdown()
+    assert java.stdin is not None
+    java.stdin.close()  # that is what it watches
+    java.wait()
