@@ -326,7 +326,7 @@ def test_ctrl_c_ends_it_at_once_and_leaves_no_file(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=PATIENCE_S)
         held.release()
-    assert (process.returncode, stderr.strip()) == (1, "Aborted!")
+    assert (process.returncode, stderr.strip()) == (130, "kohort: interrupted")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""A broker that is crashed, cut off, moved and starved of disk, a thousand times over, breaks none of its promises.
+"""A broker that is crashed, cut off, moved and starved of disk, hundreds of times over, breaks none of its promises.
 
 A failure tells its seed; `python -m tests.simulation SEED` repeats it.
 """
@@ -10,9 +10,9 @@ from tests.simulation.bugs import BUGS
 from tests.simulation.ledger import Violation
 from tests.simulation.world import World
 
-SEEDS = 1000
-_AT_A_TIME = 50
-_TWICE = 5
+SEEDS = 400
+_AT_A_TIME = 20
+_TWICE = 10
 """Every so manieth seed is run twice."""
 _SEEDS_FOR_A_BUG = 200
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kohort.spark.staging import BadOutput, Staging, is_being_replaced
+from tests.cli.commands import ctrl_c_as_usual
 
 OLD, NEW = "old", "new"
 
@@ -91,7 +92,7 @@ def test_ctrl_c_waits_until_all_tables_are_in_their_places(tmp_path: Path, monke
     with Staging(tmp_path) as staging:
         put(Path(staging.path("")), {"a": NEW, "b": NEW})
         monkeypatch.setattr(os, "rename", interrupted)
-        with pytest.raises(KeyboardInterrupt):
+        with ctrl_c_as_usual(), pytest.raises(KeyboardInterrupt):
             staging.publish(["a", "b"])
     assert tables_in(tmp_path) == {"a": NEW, "b": NEW}
 

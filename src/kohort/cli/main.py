@@ -17,7 +17,7 @@ from click.shell_completion import CompletionItem
 
 from kohort import records
 from kohort.cli.output import one_line
-from kohort.cli.streams import mend_streams
+from kohort.cli.streams import drop_unwritten, mend_streams
 from kohort.errors import KohortError
 
 _INTERRUPTED = 130
@@ -121,6 +121,7 @@ def main() -> None:
 
 def _end(told: str, code: int) -> None:
     click.echo(f"kohort: {one_line(told)}", err=True)
+    drop_unwritten()
     sys.exit(code)
 
 

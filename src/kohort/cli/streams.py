@@ -25,3 +25,13 @@ def mend_streams() -> None:
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a character gets its number
     if stdout_is_closed:
         raise KohortError("stdout is closed")
+
+
+def drop_unwritten() -> None:
+    """What stdout could not take is not tried again: Python would complain about it at the very end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
