@@ -68,7 +68,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
             if line.startswith("kohort: records: "):
                 assert (out / ".kohort/new/records").is_dir()
                 process.send_signal(signal.SIGINT)
-    assert process.returncode == 130
+    assert process.returncode == 130, lines
     assert lines[0].startswith("kohort: replay: ")
     assert lines[-1] == "kohort: interrupted\n"
     assert not list(out.iterdir())

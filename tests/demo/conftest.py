@@ -2,11 +2,9 @@
 
 import contextlib
 import os
-import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,8 +19,6 @@ class Played:
     out: Path
     stdout: str
     stderr: str
-    seconds: float
-    processor_seconds: float
     left: list[str]
 
 
@@ -57,15 +53,7 @@ def running(*command: str | Path) -> Iterator[subprocess.Popen[str]]:
 @pytest.fixture(scope="session")
 def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     out = tmp_path_factory.mktemp("demo") / "shop"
-    started, used = time.monotonic(), _children()
     with running(KOHORT, "demo", "--out", out) as process:
         stdout, stderr = process.communicate()
     assert process.returncode == 0, stderr
-    seconds = time.monotonic() - started
-    return Played(out, stdout, stderr, seconds, _children() - used, processes_of(process.pid))
-
-
-def _children() -> float:
-    """Processor time of all processes that have ended and were waited for."""
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    return Played(out, stdout, stderr, processes_of(process.pid))
