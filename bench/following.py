@@ -49,7 +49,8 @@ def measure(work: Path) -> list[Row]:
 
 
 def _create_topic(address: str) -> None:
-    for made in AdminClient({"bootstrap.servers": address}).create_topics([NewTopic(TOPIC, 1, 1)]).values():
+    admin = AdminClient({"bootstrap.servers": address})  # is to live until the answer is there
+    for made in admin.create_topics([NewTopic(TOPIC, 1, 1)]).values():
         made.result(_DEADLINE_S)
 
 
