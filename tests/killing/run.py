@@ -10,12 +10,42 @@ from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.killing.broker_process import BrokerProcess
+from kohort.testing.own_process import OwnProcess
+from kohort.testing.ports import Ports
 from tests.killing.clients import PARTITIONS, TOPIC, Clients
 from tests.simulation.ledger import Ledger, Outcome, Violation
 
 _PATIENCE_S = 60.0
 _LOOKS = 60
+_HOST = "127.0.0.1"
+_SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "offsets.topic.segment.bytes": "20000",
+    "log.cleaner.backoff.ms": "200",
+}
+
+
+class _Killed:
+    """A broker that is killed and started again on the same data, always on the same port: clients find it again."""
+
+    def __init__(self, data: Path) -> None:
+        self._data, self._ports = str(data), Ports()
+        self._life: OwnProcess | None = None
+        self.slowest_start_s = 0.0
+
+    @property
+    def address(self) -> str:
+        return f"{_HOST}:{self._ports.kafka}"
+
+    def start(self) -> None:
+        began = time.monotonic()
+        self._life = OwnProcess(self._data, _HOST, self._ports, _SETTINGS)
+        self._ports = self._life.start()
+        self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - began)
+
+    def end(self, *, cleanly: bool) -> None:
+        assert self._life is not None
+        self._life.finish(cleanly=cleanly)
 
 
 class Told(NamedTuple):
@@ -31,7 +61,7 @@ class Told(NamedTuple):
 def run(data: Path, kills: int, seed: int, committers: int = 4, transactors: int = 2) -> Told:
     """Kill it so many times, each after 50 to 1,500 ms; `Violation` if a promise was broken."""
     chance = random.Random(seed)
-    broker = BrokerProcess(data)
+    broker = _Killed(data)
     ledger = Ledger()
     broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
@@ -42,7 +72,7 @@ def run(data: Path, kills: int, seed: int, committers: int = 4, transactors: int
     try:
         for _ in range(kills):
             time.sleep(chance.uniform(0.05, 1.5))
-            broker.kill()
+            broker.end(cleanly=False)
             broker.start()
     finally:
         clients.end()
@@ -51,13 +81,13 @@ def run(data: Path, kills: int, seed: int, committers: int = 4, transactors: int
         if not any(clients.look(consumer, group) for _ in range(_LOOKS)):
             raise Violation(f"{group} cannot be read any more")
         consumer.close()
-    broker.stop()
+    broker.end(cleanly=True)
     if clients.errors:
         raise clients.errors[0]
     ledger.check()
     _compare(ledger, data)
     acknowledged = sum(write.outcome is Outcome.OK for write in ledger.writes)
-    return Told(kills, len(ledger.writes), acknowledged, len(ledger.reads), max(broker.starts))
+    return Told(kills, len(ledger.writes), acknowledged, len(ledger.reads), broker.slowest_start_s)
 
 
 def _compare(ledger: Ledger, data: Path) -> None:

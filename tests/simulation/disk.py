@@ -21,10 +21,6 @@ class Machine:
         self._recorded = RecordingFiles(SimulatedFiles(self._image))
         self.faulty = FaultyFiles(self._recorded)
 
-    @property
-    def operations(self) -> int:
-        return len(self._recorded.operations)
-
     def boot(self, *, fault_within: int | None = None) -> FaultyFiles:
         """The files for a broker's next life; one of the next calls fails, if that is wanted."""
         fault = None
@@ -41,18 +37,18 @@ class Machine:
 
     def lose_power(self) -> None:
         """What was not synced is there, is not there, or is there in part."""
-        disk = Disk(self._image)
-        for operation in self._recorded.operations:
-            disk.apply(operation)
-        self._image = disk.any_image(self._random)
-        self._recorded = RecordingFiles(SimulatedFiles(self._image))
+        self._image = self._used().any_image(self._random)
 
     def power_off(self) -> None:
         """The process ends and the operating system lives: everything that was written is there."""
+        self._image = self._used().whole_image()
+
+    def _used(self) -> Disk:
+        """The disk at the end of a life."""
         disk = Disk(self._image)
         for operation in self._recorded.operations:
             disk.apply(operation)
-        self._image = disk.whole_image()
+        return disk
 
     def files(self) -> SimulatedFiles:
         """The disk as it stands, for whoever reads."""

@@ -103,6 +103,7 @@ class Life:
         for line in self._world.lines:
             line.break_off()
         self._world.lines.clear()
+        _let_go(self.broker)
 
     def _look_for_syncs(self) -> None:
         if self._sync is None and self.broker.flusher._work():
@@ -241,12 +242,15 @@ class World:
                     self.life.broker.groups.cleanup_group_metadata()
                     self.life.broker.wake_timers()
 
-    async def _restart(self, lose: Callable[[], None]) -> None:
+    def _end_life(self, lose: Callable[[], None]) -> None:
+        """The broker is gone, and its disk is left as somebody finds it."""
         assert self.life is not None
         life, self.life = self.life, None
         life.end()
-        _let_go(life.broker)
         lose()
+
+    async def _restart(self, lose: Callable[[], None]) -> None:
+        self._end_life(lose)
         await asyncio.sleep(self.random.uniform(0.0, 2.0))
         self._boot()
 
@@ -269,11 +273,7 @@ class World:
     async def _look_at_the_end(self, groups: list[str]) -> None:
         """After a power cut everything is read, by two who do not know of each other: a client, and a plain fold."""
         for _ in range(2):
-            assert self.life is not None
-            life, self.life = self.life, None
-            life.end()
-            _let_go(life.broker)
-            self.machine.lose_power()
+            self._end_life(self.machine.lose_power)
             self._boot(may_fail=False)
             await asyncio.sleep(20.0)  # transactions that nobody ends have timed out
             client = self._new_client("end")
@@ -285,9 +285,7 @@ class World:
                 else:
                     raise Violation(f"{group} cannot be read any more")
             client.hang_up()
-        self.life.end()
-        _let_go(self.life.broker)
-        self.machine.power_off()
+        self._end_life(self.machine.power_off)
         self._compare(committed_offsets(self.machine.files(), GROUPS))
 
     def _compare(self, folded: dict[Key, int]) -> None:

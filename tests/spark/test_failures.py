@@ -25,6 +25,13 @@ Caused by: java.io.IOException: No space left on device
 """
 
 
+def test_jobs_that_ctrl_c_has_ended_are_no_failure_of_spark() -> None:
+    with pytest.raises(KeyboardInterrupt), one_line_failures():
+        raise PySparkException("[SPARK_JOB_CANCELLED] Job 5 cancelled as part of cancellation of all jobs")
+    with pytest.raises(SparkFailed), one_line_failures():
+        raise PySparkException("[SPARK_JOB_CANCELLED] Job 5 cancelled by somebody at the cluster")
+
+
 @pytest.mark.parametrize(
     ("said", "told"),
     [

@@ -49,7 +49,7 @@ Examples:
 def demo(out: Path, keep: bool) -> None:
     """A broker, a story told by real clients, and the report that finds it in the log.
 
-    Three hours of a small shop in less than a minute: a group that keeps up, one that falls behind, one that rebalances
+    Three hours of a small shop in a few minutes: a group that keeps up, one that falls behind, one that rebalances
     in a storm, a static one that is restarted, one that commits in transactions, one that is abandoned and expires. The
     broker's clock runs fast, all else is as ever. Then the pipeline reads the broker's own log directory. Nothing is
     left running.
@@ -131,7 +131,7 @@ def _report(spark: "SparkSession", place: Place) -> dict[str, Any]:
 
 def _tell_findings(place: Place, data: dict[str, Any]) -> None:
     """The sentences of the report that say something is wrong, as it has found them in the log."""
-    click.echo(f"\n{click.style(f'Look at {place.report}. It says:', bold=_is_bold())}")
+    click.echo(f"\n{click.style(f'Look at {place.report}. It says:', bold=True)}")
     for sentence in data["summary"]:
         if sentence["tone"] in ("bad", "warn"):
             parts = (part if isinstance(part, str) else data["strings"][part["s"]] for part in sentence["parts"])
@@ -140,7 +140,7 @@ def _tell_findings(place: Place, data: dict[str, Any]) -> None:
 
 def _tell_ways(place: Place) -> None:
     kohort = min(sys.argv[0], os.path.relpath(sys.argv[0]), key=len)
-    click.echo(f"\n{click.style('Go on with it:', bold=_is_bold())}")
+    click.echo(f"\n{click.style('Go on with it:', bold=True)}")
     for command, what in (
         (f"state {place.data}", "groups and offsets as a broker loads them"),
         (f"dump {place.data} --group ledger", "every record, also those that were aborted"),
@@ -158,10 +158,6 @@ def _keep(stage: "Stage") -> None:
     click.echo(f"  kohort groups describe --bootstrap {stage.bootstrap_servers} --all-groups")
     with contextlib.suppress(KeyboardInterrupt):
         stage.wait_for_end()
-
-
-def _is_bold() -> bool:
-    return not os.environ.get("NO_COLOR")
 
 
 @contextlib.contextmanager

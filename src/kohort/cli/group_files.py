@@ -19,9 +19,7 @@ from kohort.cli.group_options import (
     text,
 )
 from kohort.cli.group_reset import carry_out, refuse_active
-from kohort.cli.output import moves_a_terminal
-from kohort.cli.whole_file import write_whole
-from kohort.errors import KohortError
+from kohort.cli.plan_output import put_plan
 
 
 @click.command()
@@ -59,14 +57,7 @@ def export(
         told = to_csv(plan, with_group=all_groups or len(names) > 1)
     else:
         told = to_json_plan(plan)
-    if out is None:
-        if sys.stdout.isatty() and moves_a_terminal(told):
-            raise KohortError("there are names that would move a terminal: --out FILE or --format json takes them")
-        click.echo(told, nl=False)
-    else:
-        write_whole(out, told)
-        count = sum(map(len, plan.values()))
-        click.echo(f"kohort: {count} offsets, {len(plan)} groups: written to {out}", err=True)
+    put_plan(told, out, sum(map(len, plan.values())), len(plan), instead="--out FILE or --format json")
     _tell(plan, [name for name in names if not found[name]], left_out, format_)
 
 

@@ -73,10 +73,6 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             raise _Interrupted from None
-        except KohortError as error:
-            if _came_of_ctrl_c(error):
-                raise _Interrupted from None
-            raise
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
         """The commands by their names alone: whoever presses Tab does not wait for imports."""
@@ -87,15 +83,6 @@ class _Commands(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(sorted(_COMMANDS.items()))
-
-
-def _came_of_ctrl_c(error: BaseException | None) -> bool:
-    """Whether something failed because it was interrupted: Spark's side of a broken call may say so in its own way."""
-    while error is not None:
-        if isinstance(error, KeyboardInterrupt) or "cancelled" in str(error):
-            return True
-        error = error.__cause__ or error.__context__
-    return False
 
 
 class _Interrupted(Exception):

@@ -21,12 +21,7 @@ def printable(text: str) -> str:
     """Text for a terminal or a line: control, bidirectional and other invisible characters are shown as escapes."""
     if text.isascii() and text.isprintable() and "\\" not in text:
         return text
-    return "".join(
-        character.encode("unicode_escape").decode()
-        if character == "\\" or unicodedata.category(character) in _UNPRINTABLE
-        else character
-        for character in text
-    )
+    return one_line(text.replace("\\", "\\\\"))
 
 
 def one_line(text: str) -> str:
@@ -35,11 +30,6 @@ def one_line(text: str) -> str:
         character.encode("unicode_escape").decode() if unicodedata.category(character) in _UNPRINTABLE else character
         for character in text
     )
-
-
-def moves_a_terminal(text: str) -> bool:
-    """Whether lines that are written as they are would do more than be read."""
-    return any(one_line(line) != line for line in text.split("\n"))
 
 
 def time_text(timestamp: int) -> str:

@@ -1,6 +1,5 @@
 """`kohort restore`: the offsets of groups as they were at a time, as a plan, and back into a cluster."""
 
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from kohort.cli.command_config import COMMAND_CONFIG_HELP
-from kohort.cli.output import moment, moves_a_terminal, printable, shortened, table, time_text
+from kohort.cli.output import moment, printable, shortened, table, time_text
+from kohort.cli.plan_output import put_plan
 from kohort.cli.spark_session import need_spark, setting, spark_for
-from kohort.cli.whole_file import write_whole
 from kohort.errors import KohortError
 from kohort.log.security import parse_security, read_properties
 from kohort.spark.restore_plan import Compared, Planned, Verdict, compare, formulas, to_csv, unwritable
@@ -105,15 +104,8 @@ def _write(plan: Sequence[Planned], out: Path | None) -> None:
     """The plan as a file. What such a file cannot say is left out of it, and is a failure."""
     left_out = set(unwritable(plan))
     written = [planned for planned in plan if planned.group not in left_out]
-    text = to_csv(written)
-    if out is None:
-        if sys.stdout.isatty() and moves_a_terminal(text):
-            raise KohortError("there are names that would move a terminal: --out FILE takes them")
-        click.echo(text, nl=False)
-    else:
-        write_whole(out, text)
-        count = len({planned.group for planned in written})
-        click.echo(f"kohort: {len(written)} offsets, {count} groups: written to {out}", err=True)
+    count = len({planned.group for planned in written})
+    put_plan(to_csv(written), out, len(written), count, instead="--out FILE")
     if odd := formulas(written):
         _warn(f"a spreadsheet would take the names of these groups for formulas: {_names(odd)}")
     if left_out:

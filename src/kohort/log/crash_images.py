@@ -18,7 +18,6 @@ import random
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 from kohort.log.crash_choices import Choice, Fill, Part, choices
 from kohort.log.recorded_files import (
@@ -142,17 +141,17 @@ class Disk:
         pending = self._pending()
         share = chance.choice((0.0, 0.5, 0.9, 1.0))
         kept = frozenset(number for number in sorted(pending) if chance.random() < share)
-        writes = [number for number, change in sorted(pending.items()) if isinstance(change, Written) and change.data]
+        writes = {number: change.data for number, change in pending.items() if isinstance(change, Written)}
+        torn = chance.choice([number for number in sorted(writes) if writes[number]] or [None])
         fill = chance.choice(list(Fill))
-        if not writes or chance.random() < 0.5:
+        if torn is None or chance.random() < 0.5:
             return self.image(Choice(kept, fill=fill))
-        torn = chance.choice(writes)
-        size = len(pending[torn].data)
+        size = len(writes[torn])
         start = chance.choice((0, 0, 0, chance.randrange(size)))
         part = Part(start, chance.randint(start, size), chance.random() < 0.5)
         return self.image(Choice(kept - {torn}, torn, part, fill))
 
-    def _pending(self) -> dict[int, Any]:
+    def _pending(self) -> dict[int, object]:
         return {number: change for node in self._nodes for number, change in node.pending.items()}
 
     def _collect(self, path: str, node: int, choice: Choice, out: Image) -> None:

@@ -18,6 +18,9 @@ _PYTHONS = re.compile(r"^Traceback .*\n(?: .*\n|\n)*([A-Za-z_][\w.]*(?:: .+)?)$"
 _CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
 _LONGEST = 500
 
+_CANCELLED = "as part of cancellation of all jobs"
+"""What Spark says of jobs that its own handler of Ctrl-C has ended. It may come before Python hears of the signal."""
+
 
 class SparkFailed(KohortError):
     """A job of Spark's that failed."""
@@ -25,10 +28,13 @@ class SparkFailed(KohortError):
 
 @contextlib.contextmanager
 def one_line_failures() -> Iterator[None]:
-    """Failures of Spark are `SparkFailed`; what they came from is still there for whoever looks."""
+    """Failures of Spark are `SparkFailed`, except for those that are Ctrl-C; what they came from is still there for
+    whoever looks."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
+        if _CANCELLED in str(error) or isinstance(error.__context__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
         raise SparkFailed(_told(error)) from error
 
 

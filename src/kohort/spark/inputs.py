@@ -25,7 +25,7 @@ SHARE_BYTES = 512 * 1024 * 1024
 """What an input partition should hold at most, where nobody says how many there are to be: some seconds of work. A
 task writes a file of its own, and Parquet's dictionaries begin anew in each, so small shares cost time and space."""
 
-_SMALLEST_SHARE = 8 * 1024 * 1024
+SMALLEST_SHARE = 8 * 1024 * 1024
 _OPENING = 64 * 1024
 """What it costs to open a file, in bytes read."""
 
@@ -170,7 +170,7 @@ def share_out(logs: Sequence[Log], shares: int | None = None) -> list[list[Stret
     total = sum(segment.size + opening for log in logs for segment in log.segments)
     if shares is None:
         cores = os.cpu_count() or 1
-        share = min(SHARE_BYTES, max(_SMALLEST_SHARE, -(-total // cores)))
+        share = min(SHARE_BYTES, max(SMALLEST_SHARE, -(-total // cores)))
         shares = max(1, -(-total // share))
         if shares > cores:  # else some cores would have nothing to do in the last round
             shares = -(-shares // cores) * cores

@@ -17,7 +17,7 @@ from kohort.clock import parse_moment
 from kohort.errors import KohortError
 from kohort.spark.choices import PERMISSIVE, POSITION
 from kohort.spark.compat import parallelism
-from kohort.spark.inputs import OFFSETS_TOPIC, Log, find_logs
+from kohort.spark.inputs import OFFSETS_TOPIC, SHARE_BYTES, SMALLEST_SHARE, Log, find_logs
 from kohort.spark.live import live_logs
 from kohort.spark.options import live_address
 from kohort.spark.saved_state import SavedState, load_state, save_state
@@ -25,9 +25,6 @@ from kohort.spark.schema import as_table, schema_of
 
 FAN_IN = 16
 """How many pieces one task merges in one round."""
-
-_SHARE_BYTES = 512 * 1024 * 1024
-_SMALLEST_SHARE = 8 * 1024 * 1024
 
 TABLES = ("current_groups", "current_offsets", "pending_offsets")
 
@@ -127,7 +124,7 @@ def milliseconds(time: Moment) -> int:
 def _shares(spark: SparkSession, logs: Iterable[Log]) -> int:
     total = sum(segment.size for log in logs for segment in log.segments)
     per_core = -(-total // (2 * parallelism(spark)))
-    return max(1, -(-total // max(_SMALLEST_SHARE, min(_SHARE_BYTES, per_core))))
+    return max(1, -(-total // max(SMALLEST_SHARE, min(SHARE_BYTES, per_core))))
 
 
 def merge_pieces(folded: DataFrame, pieces: int, saved: SavedState | None) -> DataFrame:
