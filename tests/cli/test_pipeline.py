@@ -56,6 +56,19 @@ def test_what_cannot_be_done_is_told_in_one_line_before_spark_starts(kohort: Run
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(
+    ("master", "told"),
+    [
+        ("nonsense", "Spark did not start: Master must either be yarn or start with spark, k8s, or local"),
+        ("local[x]", "Spark failed: Could not parse Master URL: 'local[x]'"),
+    ],
+)
+def test_a_master_that_is_none_is_told_in_one_line(kohort: Run, tmp_path: Path, master: str, told: str) -> None:
+    done = kohort("pipeline", GOLDEN, "--out", tmp_path / "out", "--master", master)
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"kohort: {told}\n")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.xdist_group("spark")
 def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     out = tmp_path / "out"

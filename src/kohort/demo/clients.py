@@ -66,15 +66,18 @@ class Reader(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
 
     async def read(self, ends: Sequence[int], at_most: int | None = None) -> dict[TopicPartition, int]:
         """Read its partitions to their ends, or so many messages of each; returns where it stands then."""
-        places = {}
-        for partition in sorted(self.consumer.assignment()):
+        places, left = {}, {}
+        for partition in self.consumer.assignment():
             start = await self.consumer.position(partition)
-            left = ends[partition.partition] - start
-            left = left if at_most is None else min(left, at_most)
-            places[partition] = start + left
-            while left:
-                got = await self.consumer.getmany(partition, timeout_ms=1_000, max_records=left)
-                left -= len(got.get(partition, ()))
+            wanted = ends[partition.partition] - start
+            wanted = wanted if at_most is None else min(wanted, at_most)
+            places[partition] = start + wanted
+            left[partition] = wanted
+        while left := {partition: count for partition, count in left.items() if count}:
+            # All at once: aiokafka does not fetch for a while as long as it has anything that nobody takes.
+            got = await self.consumer.getmany(*left, timeout_ms=1_000, max_records=min(left.values()))
+            for partition, messages in got.items():
+                left[partition] -= len(messages)
         return places
 
     async def work(self, ends: Sequence[int], at_most: int | None = None) -> None:

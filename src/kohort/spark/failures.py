@@ -15,7 +15,9 @@ _OURS = re.compile(r"^(?:\w+: )*kohort(?:\.\w+)+: (.+)$", re.MULTILINE)
 _PYTHONS = re.compile(r"^Traceback .*\n(?: .*\n|\n)*([A-Za-z_][\w.]*(?:: .+)?)$", re.MULTILINE)
 """The last line of any other Python traceback."""
 
-_CAUSE = re.compile(r"^Caused by: [\w.$]+: (.+)$", re.MULTILINE)
+_CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.+)$", re.MULTILINE)
+"""What Java has thrown, and what that came of."""
+
 _LONGEST = 500
 
 _CANCELLED = "as part of cancellation of all jobs"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -36,6 +37,11 @@ _LOCAL_SETTINGS = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
 }
+
+_STOPPED = "stopped SparkContext"
+"""What Spark says of a cluster on which it has given up before it began."""
+
+_THROWN = re.compile(r'Exception in thread "\w+" [\w.$]+: ')
 
 _MIB_PER_CORE = 512
 """What a task takes in Java, most of it the writer of a Parquet file. Spark's default is 1 GiB for all cores."""
@@ -68,7 +74,12 @@ def get_spark(
         builder = SparkSession.builder.appName(name).master(master)
         for key, value in (chosen | {"spark.driver.extraJavaOptions": java_options}).items():
             builder = builder.config(key, value)
-        session = builder.getOrCreate()
+        try:
+            session = builder.getOrCreate()
+        except Py4JJavaError as error:
+            if _STOPPED in str(error):
+                raise SparkDidNotStart(f"no cluster of Spark's answers at {master}") from error
+            raise
     if not master.startswith("local"):
         ship(session)
     return session
@@ -99,13 +110,18 @@ def _quiet_java(options: str) -> Iterator[str]:
         try:
             yield f"{options} -Dlog4j2.configurationFile={logging.as_uri()} -Dkohort.log={level or 'off'}".strip()
         except PySparkRuntimeError as error:
-            last = said.read_text(errors="replace").strip().splitlines()[-3:] if said.exists() else []
-            raise SparkDidNotStart(f"Spark did not start: {' / '.join(last) or error}") from None
+            raise SparkDidNotStart(f"Spark did not start: {_last_words(said) or error}") from None
         finally:
             if home is None:
                 del os.environ["JAVA_HOME"]
             else:
                 os.environ["JAVA_HOME"] = home
+
+
+def _last_words(said: Path) -> str:
+    """What Java has complained of, without the places in its code."""
+    lines = said.read_text(errors="replace").splitlines() if said.exists() else []
+    return " / ".join(_THROWN.sub("", line) for line in lines if line.strip() and not line.startswith("\tat "))[-500:]
 
 
 def end_java() -> None:
