@@ -21,7 +21,7 @@ PARTITIONS = 6
 STORM = 30
 RETENTION = timedelta(minutes=60)
 LOOKS_EVERY = timedelta(minutes=10)
-SESSION = timedelta(minutes=5)
+SESSION = timedelta(minutes=10)
 
 Rows = list[dict[str, Any]]
 

@@ -49,7 +49,7 @@ Examples:
 def demo(out: Path, keep: bool) -> None:
     """A broker, a story told by real clients, and the report that finds it in the log.
 
-    Three hours of a small shop in a few minutes: a group that keeps up, one that falls behind, one that rebalances
+    Three hours of a small shop in a minute or two: a group that keeps up, one that falls behind, one that rebalances
     in a storm, a static one that is restarted, one that commits in transactions, one that is abandoned and expires. The
     broker's clock runs fast, all else is as ever. Then the pipeline reads the broker's own log directory. Nothing is
     left running.

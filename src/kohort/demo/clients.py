@@ -7,10 +7,12 @@ from typing import Literal
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 ORDERS, RECEIPTS = "orders", "receipts"
-SESSION_MS = 5 * 60_000
+SESSION_MS = 10 * 60_000
 """A member that is silent for so long is gone. On a clock that goes by minutes, 45 s would be over at once."""
 
-_HEARTBEAT_MS = 100
+HEARTBEAT_MS = 100
+"""On the machine's clock."""
+
 _HOUR_MS = 3_600_000
 _TRANSACTION_MS = 15 * 60_000
 
@@ -36,8 +38,8 @@ class Reader(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka has n
             session_timeout_ms=SESSION_MS,
             # These are the client's own, on the machine's clock: how soon it hears of a rebalance, and what it takes
             # for dead. The shop's clock may stand still for longer than a client usually waits for an answer.
-            heartbeat_interval_ms=_HEARTBEAT_MS,
-            retry_backoff_ms=_HEARTBEAT_MS // 2,
+            heartbeat_interval_ms=HEARTBEAT_MS,
+            retry_backoff_ms=HEARTBEAT_MS // 2,
             max_poll_interval_ms=_HOUR_MS,
             request_timeout_ms=_HOUR_MS,
         )

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from aiokafka import AIOKafkaProducer
 
-from kohort.demo.clients import ORDERS, RECEIPTS, Ledger, Reader
+from kohort.demo.clients import HEARTBEAT_MS, ORDERS, RECEIPTS, Ledger, Reader
 from kohort.errors import KohortError
 from kohort.testing import Broker, Group
 from kohort.testing.life import Settings
@@ -51,7 +51,7 @@ class Shop:
         self._till = AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, client_id="till", linger_ms=1)
         self.ledger = Ledger(broker.bootstrap_servers, self.reader("ledger", "ledger-1"), broker.clock.now_ms)
         self.keeps_books = True
-        self._minutes = 0
+        self.minutes_past = 0
 
     def tell(self, sentence: str) -> None:
         self._tell(f"{datetime.fromtimestamp(self.broker.clock.now_ms() / 1000, UTC):%H:%M}", sentence)
@@ -127,17 +127,20 @@ class Shop:
     # Time
 
     async def minutes(self, count: int) -> None:
-        """So many minutes of business."""
+        """So many minutes of business, none of them shorter than a heartbeat takes: nobody's session is to end."""
         for _ in range(count):
-            await self.sell()
-            await self.business()
+            await asyncio.gather(self._minute(), asyncio.sleep(HEARTBEAT_MS / 1000))
             await self.wind(60 * _SECOND_MS)
+
+    async def _minute(self) -> None:
+        await self.sell()
+        await self.business()
 
     async def business(self) -> None:
         """Everybody reads what there is to read, as fast as they can."""
-        self._minutes += 1
+        self.minutes_past += 1
         async with asyncio.timeout(_PATIENCE_S):
-            if self.keeps_books and self._minutes % _BOOKS_EVERY == 0:
+            if self.keeps_books and self.minutes_past % _BOOKS_EVERY == 0:
                 await self.ledger.book(self.ends)
             others = [reader for reader in self.readers if reader is not self.ledger.reader]
             await asyncio.gather(
