@@ -1,5 +1,6 @@
 """`kohort pipeline` and `kohort restore` as people type them: usage, refusals, and a run in a process of its own."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -73,15 +74,18 @@ def test_a_master_that_is_none_is_told_in_one_line(kohort: Run, tmp_path: Path, 
 def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     out = tmp_path / "out"
     command = [KOHORT, "pipeline", GOLDEN, "--out", out, "--master", "local[1]"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         assert process.stderr is not None
         lines = []
         for line in process.stderr:
             lines.append(line)
             if line.startswith("kohort: records: "):
                 assert (out / ".kohort/new/records").is_dir()
-                process.send_signal(signal.SIGINT)
+                os.killpg(process.pid, signal.SIGINT)  # as a terminal does: everybody hears it
     assert process.returncode == 130, lines
     assert lines[0].startswith("kohort: replay: ")
+    assert all(line.startswith("kohort: ") for line in lines), lines
     assert lines[-1] == "kohort: interrupted\n"
     assert not list(out.iterdir())

@@ -1,6 +1,7 @@
 """`kohort report` on the story's tables: the file it leaves, groups and times that are asked for, and Ctrl-C."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -56,15 +57,18 @@ def test_ctrl_c_leaves_the_file_of_before(tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     out.write_text("of before")
     command = [KOHORT, "report", tables, "--out", out, "--master", "local[1]"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
         assert process.stderr is not None
         lines = []
         for line in process.stderr:
             lines.append(line)
             if len(lines) == 1:
-                process.send_signal(signal.SIGINT)
+                os.killpg(process.pid, signal.SIGINT)  # as a terminal does: everybody hears it
     assert process.returncode == 130
     assert lines[0].startswith("kohort: groups: ")
+    assert all(line.startswith("kohort: ") for line in lines), lines
     assert lines[-1] == "kohort: interrupted\n"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
     assert out.read_text() == "of before"

@@ -102,8 +102,7 @@ def _started(ends: contextlib.ExitStack, place: Place) -> "tuple[KohortError | N
         from kohort.spark.session import end_java
 
         ends.callback(end_java)
-        with _held_back():
-            return None, ends.enter_context(spark_for(None, _SETTINGS, PARQUET, place.tables))
+        return None, ends.enter_context(spark_for(None, _SETTINGS, PARQUET, place.tables))
     except KohortError as error:
         return error, None
 
@@ -175,27 +174,3 @@ def _whole_ends() -> Iterator[contextlib.ExitStack]:
 
 def _interrupt(*_: object) -> None:
     raise KeyboardInterrupt
-
-
-@contextlib.contextmanager
-def _held_back() -> Iterator[None]:
-    """Ctrl-C takes effect at the end of the block: a Java that has not quite started could not be ended."""
-    heard = False
-
-    def hear(*_: object) -> None:
-        nonlocal heard
-        heard = True
-        click.echo("kohort: ends as soon as Java has started", err=True)
-
-    before = {number: signal.getsignal(number) for number in _SIGNALS}
-    for number, handler in before.items():
-        if handler is not signal.SIG_IGN:
-            signal.signal(number, hear)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is hear:  # else Spark has put its own there
-                signal.signal(number, handler)
-    if heard:
-        raise KeyboardInterrupt

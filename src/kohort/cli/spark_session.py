@@ -35,13 +35,15 @@ def spark_for(master: str | None, settings: Mapping[str, str], format_: str, out
 
     from kohort.spark.failures import one_line_failures
     from kohort.spark.formats import settings_of
+    from kohort.spark.interrupts import interrupts_between_calls
     from kohort.spark.session import get_spark
 
     is_ours = SparkSession.getActiveSession() is None
-    with one_line_failures():
-        spark = get_spark(master, settings={**settings_of(format_, out), **settings})
-    try:
-        yield spark
-    finally:
-        if is_ours:
-            spark.stop()
+    with interrupts_between_calls() as listen_again:
+        with one_line_failures():
+            spark = get_spark(master, settings={**settings_of(format_, out), **settings}, on_context=listen_again)
+        try:
+            yield spark
+        finally:
+            if is_ours:
+                spark.stop()

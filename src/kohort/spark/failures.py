@@ -2,10 +2,12 @@
 
 import contextlib
 import re
+import time
 from collections.abc import Iterator
 
 from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from kohort.errors import KohortError
 
@@ -19,6 +21,7 @@ _CAUSE = re.compile(r"^(?:Caused by)?: [\w.$]+: (.+)$", re.MULTILINE)
 """What Java has thrown, and what that came of."""
 
 _LONGEST = 500
+_PATIENCE_S, _LOOK_S = 30.0, 0.05
 
 _CANCELLED = "as part of cancellation of all jobs"
 """What Spark says of jobs that its own handler of Ctrl-C has ended. It may come before Python hears of the signal."""
@@ -38,6 +41,24 @@ def one_line_failures() -> Iterator[None]:
         if _CANCELLED in str(error) or isinstance(error.__context__, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise SparkFailed(_told(error)) from error
+
+
+@contextlib.contextmanager
+def idle_after_failures(spark: SparkSession) -> Iterator[None]:
+    """A failure, or Ctrl-C, is let through when no task is left that could still write files."""
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(Py4JError):  # Spark has gone, and its tasks with it
+            until = time.monotonic() + _PATIENCE_S  # others may be at work in the same session
+            while _running_tasks(spark) and time.monotonic() < until:
+                time.sleep(_LOOK_S)
+        raise
+
+
+def _running_tasks(spark: SparkSession) -> int:
+    tracker = spark.sparkContext._jsc.sc().statusTracker()
+    return sum(executor.numRunningTasks() for executor in tracker.getExecutorInfos())
 
 
 def _told(error: PySparkException | Py4JError) -> str:

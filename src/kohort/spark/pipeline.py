@@ -25,7 +25,7 @@ from kohort.spark.arrays import FIRST_MS, LAST_MS
 from kohort.spark.choices import PARQUET
 from kohort.spark.data_segments import Ends, find_ends
 from kohort.spark.derived import DERIVED, Derivation
-from kohort.spark.failures import one_line_failures
+from kohort.spark.failures import idle_after_failures, one_line_failures
 from kohort.spark.formats import check_format, copy_tables
 from kohort.spark.live_ends import committed_offsets, find_live_ends
 from kohort.spark.log_tables import LogTables, Reached, reached_by
@@ -73,7 +73,7 @@ def run(spark: SparkSession, order: Order, watcher: Watcher, keep_state: Path | 
     """
     order.check()
     check_format(spark, order.format)
-    with one_line_failures(), settings_for_tables(spark), Staging(order.out) as staging:
+    with one_line_failures(), settings_for_tables(spark), Staging(order.out) as staging, idle_after_failures(spark):
         return _Run(spark, order, watcher, staging).all(keep_state)
 
 

@@ -6,12 +6,12 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -52,12 +52,16 @@ class SparkDidNotStart(KohortError):
 
 
 def get_spark(
-    master: str | None = None, *, name: str = "kohort", settings: Mapping[str, str] | None = None
+    master: str | None = None,
+    *,
+    name: str = "kohort",
+    settings: Mapping[str, str] | None = None,
+    on_context: Callable[[], None] = lambda: None,
 ) -> SparkSession:
     """The session that is there already, else a new one: on this machine, or on the cluster at `master`.
 
     A session of somebody else's making is taken as it is; only a new one gets our settings, and sends this package to
-    the workers of its cluster.
+    the workers of its cluster. `on_context` is called when Java has started, well before there is a session.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
@@ -71,11 +75,12 @@ def get_spark(
         **(settings or {}),
     }
     with _quiet_java(chosen.get("spark.driver.extraJavaOptions", "")) as java_options:
-        builder = SparkSession.builder.appName(name).master(master)
-        for key, value in (chosen | {"spark.driver.extraJavaOptions": java_options}).items():
-            builder = builder.config(key, value)
+        conf = SparkConf().setAppName(name).setMaster(master)
+        conf.setAll(list((chosen | {"spark.driver.extraJavaOptions": java_options}).items()))
         try:
-            session = builder.getOrCreate()
+            SparkContext.getOrCreate(conf)
+            on_context()
+            session = SparkSession.builder.config(conf=conf).getOrCreate()
         except Py4JJavaError as error:
             if _STOPPED in str(error):
                 raise SparkDidNotStart(f"no cluster of Spark's answers at {master}") from error
