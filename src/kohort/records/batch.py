@@ -22,7 +22,7 @@ from typing import NamedTuple
 from crc32c import crc32c
 
 from kohort.errors import CorruptLog
-from kohort.records.compression import Codec, compress, decompress
+from kohort.records.compression import Codec, compress_readably, decompress
 from kohort.records.primitives import text, utf8, wrap64
 from kohort.records.varints import put_varbytes, put_varlong, varbytes, varint, varlong
 
@@ -193,16 +193,16 @@ class RecordBatch:
         return cls(header, tuple(records))
 
     def encode(self) -> bytes:
-        """The bytes of this batch, in format 2."""
+        """The bytes of this batch, in format 2, in a codec with which it can be read again."""
         h = self.header
-        body = compress(Codec(h.codec), _encode_records(h, self.records))
+        codec, body = compress_readably(Codec(h.codec), _encode_records(h, self.records))
         packed = _HEADER.pack(
             h.base_offset,
             HEADER_SIZE - LOG_OVERHEAD + len(body),
             h.partition_leader_epoch,
             2,
             0,
-            h.attributes,
+            h.attributes & ~CODEC_MASK | codec,
             h.last_offset_delta,
             h.base_timestamp,
             h.max_timestamp,

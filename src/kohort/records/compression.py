@@ -44,6 +44,15 @@ def compress(codec: Codec, data: bytes) -> bytes:
             return bytes(cramjam.zstd.compress(data))
 
 
+def compress_readably(codec: Codec, data: bytes) -> tuple[Codec, bytes]:
+    """Compressed, and with which codec: LZ4, which shrinks nothing to less than a 255th, where the one that was asked
+    for would make so little of it that `decompress` takes it for a bomb."""
+    packed = compress(codec, data)
+    if len(data) <= MAX_RATIO * len(packed):
+        return codec, packed
+    return Codec.LZ4, compress(Codec.LZ4, data)
+
+
 def decompress(codec_id: int, data: bytes, *, magic: int = 2) -> bytes:
     """The bytes behind `data`, or `CorruptLog` if there are none or too many of them."""
     limit = min(MAX_DECOMPRESSED, MAX_RATIO * len(data))
