@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours soak simulate kill-test docs site demo bench load clean
+.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -63,8 +63,11 @@ site: install      ## the documentation as a site that opens from disk, in build
 	$(BIN)/mkdocs build --strict --quiet
 
 SECONDS ?= 600
-soak: install      ## the coordinator against its model for SECONDS (600), with ever new examples
-	KOHORT_SOAK_SECONDS=$(SECONDS) $(BIN)/pytest -n 0 -s tests/group -k soak
+model: install     ## the coordinator against its model for SECONDS (600), with ever new examples
+	KOHORT_MODEL_SECONDS=$(SECONDS) $(BIN)/pytest -n 0 -s tests/group -k many_lives
+
+soak: install      ## a broker with 500 groups, transactions, compaction and expiry for SECONDS (600): does anything grow (needs Go)
+	$(BIN)/python -m tests.soak $(SECONDS)
 
 SEEDS ?= 20000
 simulate: install  ## SEEDS (20,000) runs of the whole broker in a simulated world, with crashes and faults
@@ -73,6 +76,10 @@ simulate: install  ## SEEDS (20,000) runs of the whole broker in a simulated wor
 KILLS ?= 200
 kill-test: install ## KILLS (200) times SIGKILL to a broker in the middle of commits and transactions
 	$(BIN)/python -m tests.killing $(KILLS)
+
+FUZZ_SECONDS ?= 300
+fuzz: install      ## FUZZ_SECONDS (300) of coverage-guided fuzzing for each reader of foreign bytes
+	$(BIN)/python -m tests.fuzzing --seconds $(FUZZ_SECONDS)
 
 demo: install      ## a broker, a story told by real clients, and the report that finds it in the log
 	$(BIN)/kohort demo

@@ -7,10 +7,9 @@ from itertools import count
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
+from tests.killing.place import PARTITIONS, TOPIC
 from tests.simulation.ledger import Key, Ledger, Outcome, Read, Write
 
-TOPIC = "orders"
-PARTITIONS = 4
 _PATIENCE_S = 5.0
 _SETTINGS = {
     "socket.timeout.ms": 3000,
@@ -34,7 +33,7 @@ class Clients:
         jobs: list[tuple[Callable[[str], None], str]] = [(self._commit, f"c-{n}") for n in range(committers)]
         jobs += [(self._transact, f"t-{n}") for n in range(transactors)]
         self.groups = [group for _, group in jobs]
-        self._threads = [threading.Thread(target=self._guarded, args=job, name=job[1]) for job in jobs]
+        self._threads = [threading.Thread(target=self._guarded, args=job, name=job[1], daemon=True) for job in jobs]
 
     def start(self) -> None:
         for thread in self._threads:
@@ -44,6 +43,10 @@ class Clients:
         self._over.set()
         for thread in self._threads:
             thread.join()
+
+    def abandon(self) -> None:
+        """Tell them to end, but wait for nobody."""
+        self._over.set()
 
     def _guarded(self, job: Callable[[str], None], group: str) -> None:
         try:

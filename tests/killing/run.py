@@ -2,99 +2,123 @@
 
 import json
 import random
+import statistics
 import subprocess
 import sys
 import time
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kohort.testing.own_process import OwnProcess
-from kohort.testing.ports import Ports
-from tests.killing.clients import PARTITIONS, TOPIC, Clients
+from tests.killing.clients import Clients
+from tests.killing.go_clients import GoClients
+from tests.killing.killed import KilledBroker
+from tests.killing.place import COPIES, PARTITIONS, TOPIC
 from tests.simulation.ledger import Ledger, Outcome, Violation
 
 _PATIENCE_S = 60.0
 _LOOKS = 60
-_HOST = "127.0.0.1"
-_SETTINGS = {
-    "group.initial.rebalance.delay.ms": "0",
-    "offsets.topic.segment.bytes": "20000",
-    "log.cleaner.backoff.ms": "200",
-}
+_SOONEST_S, _LATEST_S = 0.05, 1.5
+_KILLED_AT_START = 0.2
+"""How often a broker is killed already while it starts."""
 
 
-class _Killed:
-    """A broker that is killed and started again on the same data, always on the same port: clients find it again."""
+class Heard(NamedTuple):
+    """What the clients of one kind have asked and heard."""
 
-    def __init__(self, data: Path) -> None:
-        self._data, self._ports = str(data), Ports()
-        self._life: OwnProcess | None = None
-        self.slowest_start_s = 0.0
-
-    @property
-    def address(self) -> str:
-        return f"{_HOST}:{self._ports.kafka}"
-
-    def start(self) -> None:
-        began = time.monotonic()
-        self._life = OwnProcess(self._data, _HOST, self._ports, _SETTINGS)
-        self._ports = self._life.start()
-        self.slowest_start_s = max(self.slowest_start_s, time.monotonic() - began)
-
-    def end(self, *, cleanly: bool) -> None:
-        assert self._life is not None
-        self._life.finish(cleanly=cleanly)
+    commits: int
+    acknowledged: int
+    refused_or_aborted: int
+    unknown: int
+    reads: int
 
 
 class Told(NamedTuple):
     """What a run has seen."""
 
     kills: int
-    commits: int
-    acknowledged: int
-    reads: int
+    kills_at_start: int
+    clients: dict[str, Heard]
+    generations: int
+    compared: int
+    median_start_s: float
     slowest_start_s: float
+    took_s: float
 
 
-def run(data: Path, kills: int, seed: int, committers: int = 4, transactors: int = 2) -> Told:
+def run(data: Path, kills: int, seed: int, *, with_go: bool) -> Told:
     """Kill it so many times, each after 50 to 1,500 ms; `Violation` if a promise was broken."""
+    began = time.monotonic()
     chance = random.Random(seed)
-    broker = _Killed(data)
+    broker = KilledBroker(data)
     ledger = Ledger()
     broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
-    for made in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)]).values():
+    topics = [NewTopic(TOPIC, PARTITIONS, 1), NewTopic(COPIES, 1, 1)]
+    for made in admin.create_topics(topics).values():
         made.result(_PATIENCE_S)
-    clients = Clients(broker.address, ledger, committers, transactors)
-    clients.start()
+    clients = Clients(broker.address, ledger, committers=2 if with_go else 4, transactors=1 if with_go else 2)
+    everybody: dict[str, Clients | GoClients] = {"librdkafka": clients}
+    if with_go:
+        everybody["franz-go"] = GoClients(broker.address, ledger, groups=2, transactors=2)
+    for some in everybody.values():
+        some.start()
     try:
-        for _ in range(kills):
-            time.sleep(chance.uniform(0.05, 1.5))
-            broker.end(cleanly=False)
+        while broker.kills + broker.kills_at_start < kills:
+            time.sleep(chance.uniform(_SOONEST_S, _LATEST_S))
+            broker.kill()
+            if chance.random() < _KILLED_AT_START and broker.kills + broker.kills_at_start < kills:
+                broker.start_and_kill(chance.uniform(_SOONEST_S, _LATEST_S))
             broker.start()
-    finally:
-        clients.end()
-    for group in clients.groups:
+    except BaseException:
+        for some in everybody.values():
+            some.abandon()  # without a broker they would wait for ever
+        broker.abandon()
+        raise
+    for some in everybody.values():
+        some.end()
+    for group in [group for some in everybody.values() for group in some.groups]:
         consumer = clients.consumer(group)
         if not any(clients.look(consumer, group) for _ in range(_LOOKS)):
             raise Violation(f"{group} cannot be read any more")
         consumer.close()
-    broker.end(cleanly=True)
+    broker.stop()
     if clients.errors:
         raise clients.errors[0]
     ledger.check()
-    _compare(ledger, data)
-    acknowledged = sum(write.outcome is Outcome.OK for write in ledger.writes)
-    return Told(kills, len(ledger.writes), acknowledged, len(ledger.reads), broker.slowest_start_s)
+    return Told(
+        broker.kills,
+        broker.kills_at_start,
+        {name: _heard(ledger, some.groups) for name, some in everybody.items()},
+        len({(sync.group, sync.generation) for sync in ledger.syncs}),
+        _compare(ledger, data),
+        statistics.median(broker.starts_s),
+        max(broker.starts_s),
+        time.monotonic() - began,
+    )
 
 
-def _compare(ledger: Ledger, data: Path) -> None:
-    """`kohort state` on the files is a second opinion on what clients have read last."""
+def _heard(ledger: Ledger, groups: list[str]) -> Heard:
+    own = set(groups)
+    outcomes = Counter(write.outcome for write in ledger.writes if {group for group, _ in write.offsets} <= own)
+    return Heard(
+        outcomes.total(),
+        outcomes[Outcome.OK],
+        outcomes[Outcome.FAILED],
+        outcomes[Outcome.UNKNOWN],
+        sum(read.key[0] in own for read in ledger.reads),
+    )
+
+
+def _compare(ledger: Ledger, data: Path) -> int:
+    """`kohort state` on the files is a second opinion on what clients have read last; how many offsets there are."""
     command = [str(Path(sys.executable).parent / "kohort"), "state", str(data), "--format", "json"]
     state = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     stored = {(entry["group"], entry["partition"]): entry["offset"] for entry in state["offsets"]}
-    for key, offset in {read.key: read.offset for read in ledger.reads}.items():
+    read_last = {read.key: read.offset for read in ledger.reads}
+    for key, offset in read_last.items():
         if stored.get(key) != offset:
             raise Violation(f"{key}: the broker says {offset}, its files {stored.get(key)}")
+    return len(read_last)

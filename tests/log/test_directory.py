@@ -15,7 +15,7 @@ from kohort.log.directory import LogDirectory
 from kohort.log.files import RealFiles, join, read_whole, write_whole
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin, Log, ReadUpTo
-from kohort.log.recorded_files import Opened, Operation, RecordingFiles, Renamed, Unlinked
+from kohort.log.recorded_files import DirMade, DirSynced, Opened, Operation, RecordingFiles, Renamed, Unlinked
 from kohort.log.simulated_files import SimulatedFiles
 from kohort.records.batch import read_batches
 from tests.log.log_bench import TIME, batch
@@ -320,3 +320,12 @@ def test_old_snapshots_go_when_the_checkpoint_has_passed_them(site: Site) -> Non
     assert [name for name in names if name.endswith(".snapshot")] == [f"{6:020d}.snapshot"]
     assert log.read(0, 1, up_to=ReadUpTo.LOG_END).records
     assert read_whole(site.files, join(DATA, "replication-offset-checkpoint")) == b"0\n1\norders 0 7\n"
+
+
+def test_a_finding_a_directory_that_was_made_is_synced_in_the_one_above_before_it_is_used() -> None:
+    """Without that the loss of power could take all of it away, with what was acknowledged since."""
+    site = Site()
+    site.open()
+    operations = site.files.operations
+    claimed = next(i for i, one in enumerate(operations) if isinstance(one, Renamed))
+    assert operations.index(DirMade(DATA)) < operations.index(DirSynced("/")) < claimed

@@ -213,6 +213,7 @@ class FullJournals:
     def __init__(self, disk: Disk) -> None:
         self._append = disk.disk.open
         self.is_full = False
+        self.closed = 0
         disk.directory.journal._files = self
         self._inner = disk.files
 
@@ -227,6 +228,15 @@ class _FullFile:
     def __init__(self, inner: object, disk: FullJournals) -> None:
         self._inner = inner
         self._disk = disk
+
+    def reserve(self, size: int) -> None:
+        if self._disk.is_full:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        self._inner.reserve(size)  # type: ignore[attr-defined] # any file
+
+    def close(self) -> None:
+        self._disk.closed += 1
+        self._inner.close()  # type: ignore[attr-defined] # any file
 
     def write_at(self, position: int, data: bytes) -> None:
         if self._disk.is_full:
@@ -250,6 +260,19 @@ def test_when_there_is_no_room_for_the_journal_the_logs_are_synced() -> None:
     found = Disk(disk.image())
     assert found.directory.logs[FIRST].log_end_offset == 3
     assert found.directory.logs[SECOND].log_end_offset == 2
+
+
+def test_a_finding_nothing_is_left_of_a_journal_that_there_is_no_room_for() -> None:
+    """Each sync on a full disk left an open file and its name behind."""
+    disk = Disk().create(FIRST)
+    full = FullJournals(disk)
+    full.is_full = True
+    disk.append(FIRST, "a").append(FIRST, "b")
+    assert full.closed == 2
+    assert [name for name in disk.files.list_dir(disk.directory.path) if name.startswith("journal")] == []
+    full.is_full = False
+    disk.append(FIRST, "c")
+    assert Disk(disk.image()).directory.logs[FIRST].log_end_offset == 3
 
 
 def test_a_journal_that_cannot_be_synced_fails_everybody() -> None:

@@ -1,5 +1,6 @@
 """What becomes of a log when its disk fails."""
 
+import contextlib
 import errno
 
 import pytest
@@ -109,3 +110,51 @@ def test_a_fault_at_any_call_is_told_and_a_new_start_finds_what_was_acknowledged
             assert found == everything[: len(found)]
         else:
             pytest.fail(f"the fault at call {call} went unnoticed")
+
+
+def test_a_finding_a_disk_that_is_full_when_a_segment_has_to_begin_refuses_only_until_there_is_room() -> None:
+    """The log could not be written to any more until the next start."""
+    bench, files = faulty_bench()
+    calls = files.calls
+    bench.log.roll()
+    for call in range(files.calls - calls):
+        bench, files = faulty_bench()
+        files._fault = Fault(call=files.calls + call, number=errno.ENOSPC)
+        with contextlib.suppress(StorageFailed):
+            bench.log.roll()
+        (failed,) = files.failed
+        if bench.log.failure is None:
+            bench.append(batch("b"))
+            bench.log.roll()
+            bench.append(batch("c"))
+            expected = ["a", "b", "c"]
+        else:
+            expected = ["a"]
+            assert not failed.startswith(("append", "write_at", "open")), "what needs room may be tried again"
+        bench.open()
+        assert bench.values() == expected, failed
+
+
+def test_a_finding_a_disk_that_is_full_when_a_leader_begins_refuses_only_until_there_is_room() -> None:
+    """The first append of each start notes its epoch: on a full disk no partition could be written to any more."""
+    bench, files = faulty_bench()
+    fail_next(files, errno.ENOSPC)
+    with pytest.raises(StorageFailed, match="No space"):
+        bench.log.append(batch("b"), leader_epoch=1)
+    bench.log.append(batch("c"), leader_epoch=1)
+    bench.log.flush()
+    bench.open()
+    assert bench.values() == ["a", "c"]
+    assert bench.log.leader_epochs.latest == 1
+
+
+def test_a_finding_a_full_disk_need_not_take_the_note_of_what_was_synced() -> None:
+    """It ended the broker, although the batches were safe."""
+    bench, files = faulty_bench()
+    bench.append(batch("b"), flush=False)
+    behind_the_sync = 1
+    files._fault = Fault(call=files.calls + behind_the_sync, number=errno.ENOSPC)
+    assert bench.log.flush() == 2
+    assert [failed.partition(" ")[0] for failed in files.failed] == ["write_at"]
+    bench.open()
+    assert bench.values() == ["a", "b"]

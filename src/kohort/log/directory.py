@@ -24,7 +24,7 @@ from kohort.errors import CorruptLog, KohortError, StorageFailed
 from kohort.log import journal, meta_properties
 from kohort.log.checkpoints import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_POINT, read_offsets, write_offsets
 from kohort.log.failures import storage_errors
-from kohort.log.files import DiskSpace, Files, join, write_whole
+from kohort.log.files import DiskSpace, Files, join, parent_of, write_whole
 from kohort.log.journal import Journal
 from kohort.log.names import (
     TopicPartition,
@@ -77,6 +77,8 @@ class LogDirectory:
             meta = join(path, meta_properties.NAME)
             if files.exists(meta):
                 meta_properties.check(files, meta, broker_id)
+            else:
+                files.sync_dir(parent_of(path))
             self.was_clean = self._take_clean_shutdown_marker()
             meta_properties.claim(files, meta, broker_id, clock.now_ms())
             self._recovery_points = self._read_checkpoint(RECOVERY_POINT)

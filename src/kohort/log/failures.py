@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from kohort.errors import StorageFailed
+from kohort.log.files import DISK_FULL
 
 
 @contextmanager
@@ -13,3 +14,8 @@ def storage_errors(path: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise StorageFailed(f"{path}: {error}") from error
+
+
+def is_disk_full(failure: StorageFailed) -> bool:
+    """Whether there was no room, which may come back."""
+    return isinstance(failure.__cause__, OSError) and failure.__cause__.errno in DISK_FULL

@@ -87,6 +87,10 @@ def join(directory: str, name: str) -> str:
     return f"{directory}/{name}"
 
 
+def parent_of(path: str) -> str:
+    return os.path.dirname(os.path.abspath(path))
+
+
 def write_whole(files: Files, path: str, data: bytes) -> None:
     """Put `data` under `path` so that a crash leaves the old content or the new, never a mixture."""
     temporary = path + ".tmp"

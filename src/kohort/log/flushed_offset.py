@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from crc32c import crc32c
 
-from kohort.log.files import File, Files
+from kohort.log.files import DISK_FULL, File, Files
 
 _BODY = struct.Struct(">qqqq")
 _SLOT = struct.Struct(">qqqqI")
@@ -51,11 +51,16 @@ class FlushedOffset:
         return self._end
 
     def note(self, end: LogEnd) -> None:
-        """Remember that everything before `end` is on the disk."""
+        """Remember that everything before `end` is on the disk. On one that is full an older note stays, which is as
+        true."""
         self._number += 1
         self._end = end
         body = _BODY.pack(self._number, *end)
-        self._file.write_at(_SPACING * (self._number % 2), body + crc32c(body).to_bytes(4, "big"))
+        try:
+            self._file.write_at(_SPACING * (self._number % 2), body + crc32c(body).to_bytes(4, "big"))
+        except OSError as error:
+            if error.errno not in DISK_FULL:
+                raise
 
     def lower(self, end: LogEnd) -> None:
         """Take back what was noted beyond `end`, durably."""

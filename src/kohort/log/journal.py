@@ -153,8 +153,8 @@ class Journal:
 
     def _write_round(self, entries: bytes) -> None:
         if self._file is None:
+            self._file, self._size = self._open_new(self._path_of(self._number + 1)), 0
             self._number += 1
-            self._file, self._size = self._open_new(self._path_of(self._number)), 0
         data = _round(entries, self._size, self._number)
         self._file.write_at(self._size, data)
         self._file.sync()
@@ -165,8 +165,13 @@ class Journal:
         if self._files.exists(spare):
             self._files.rename(spare, path)
         file = self._files.open(path, create=True)
-        file.reserve(self._room)
-        self._files.sync_dir(self._directory)
+        try:
+            file.reserve(self._room)
+            self._files.sync_dir(self._directory)
+        except OSError:
+            file.close()
+            self._files.unlink(path)  # also to give back the room that a spare has taken
+            raise
         return file
 
     def _path_of(self, number: int) -> str:

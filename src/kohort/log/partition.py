@@ -24,7 +24,7 @@ from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
 from kohort.errors import CorruptLog, LogClosed, OffsetOutOfRange, StorageFailed
 from kohort.log.answers import AppendInfo, Fetched, OffsetAndTimestamp, ReadUpTo
-from kohort.log.failures import storage_errors
+from kohort.log.failures import is_disk_full, storage_errors
 from kohort.log.files import DISK_FULL, Files
 from kohort.log.flushed_offset import FlushedOffset, LogEnd
 from kohort.log.journal import Journal
@@ -215,15 +215,22 @@ class Log:
         if is_due:
             self.roll()
         if leader_epoch > self.leader_epochs.latest:
-            with self._storage():
-                self.leader_epochs.assign(leader_epoch, self._end.offset)
-                self.leader_epochs.save()
+            self._begin_epoch(leader_epoch)
         segment = self._segments[-1]
         try:
             segment.append(data, batches, self.config.index_interval_bytes)
         except OSError as error:
             self._cut_back(segment, error)
         self._end = LogEnd(batches[-1].next_offset, segment.base_offset, segment.size)
+
+    def _begin_epoch(self, leader_epoch: int) -> None:
+        with self._growth():
+            self.leader_epochs.assign(leader_epoch, self._end.offset)
+            try:
+                self.leader_epochs.save()
+            except OSError:
+                self.leader_epochs.truncate_from_end(self._end.offset)  # the next append tries it again
+                raise
 
     def restore(self, records: bytes) -> None:
         """Write batches from the journal that are not there, as they were; `CorruptLog` if others are missing."""
@@ -258,15 +265,20 @@ class Log:
     def roll(self) -> Segment:
         """Seal the active segment and begin a new one at the log end. An empty one stays."""
         self._check_usable()
-        with self._lock, self._storage():
+        with self._lock:
             if self.active_segment.size:
-                self.active_segment.seal()
-                self._note_flushed(self._end)
-                self._take_snapshot()
-                now_ms = self._clock.now_ms()
-                self._segments.append(Segment.create(self._files, self.path, self._end.offset, now_ms))
-                self._end = self._end_of_active_segment()
-                self._note_flushed(self._end)
+                with self._storage():
+                    self.active_segment.file.sync()
+                    self._note_flushed(self._end)
+                with self._growth():
+                    self.active_segment.write_indexes()
+                    self._take_snapshot()
+                    file = Segment.make_file(self._files, self.path, self._end.offset)
+                with self._storage():
+                    now_ms = self._clock.now_ms()
+                    self._segments.append(Segment.begin(self._files, self.path, self._end.offset, file, now_ms))
+                    self._end = self._end_of_active_segment()
+                    self._note_flushed(self._end)
             return self.active_segment
 
     def flush(self) -> int:
@@ -317,6 +329,7 @@ class Log:
             for segment in self._segments_from(offset):
                 if found := segment.read(offset, max_bytes, min_one=min_one, up_to=limit):
                     return found
+            return b"", limit  # the cleaner has left nothing between here and there
         return b"", offset
 
     def aborted_transactions(self, start: int, end: int) -> list[AbortedTransaction]:
@@ -537,6 +550,18 @@ class Log:
                 yield
         except StorageFailed as failure:
             self._failure = failure
+            raise
+
+    @contextmanager
+    def _growth(self) -> Iterator[None]:
+        """The same, but for a disk that is full: files that stand beside the batches can be written again from the
+        start when there is room."""
+        try:
+            with storage_errors(self.path):
+                yield
+        except StorageFailed as failure:
+            if not is_disk_full(failure):
+                self._failure = failure
             raise
 
     def _end_of_active_segment(self) -> LogEnd:

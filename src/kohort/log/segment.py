@@ -61,7 +61,15 @@ class Segment:
     @classmethod
     def create(cls, files: Files, directory: str, base_offset: int, now_ms: int) -> "Segment":
         """A new, empty segment, of which the directory knows durably."""
-        file = files.open(join(directory, offset_file(base_offset, LOG)), create=True)
+        return cls.begin(files, directory, base_offset, cls.make_file(files, directory, base_offset), now_ms)
+
+    @staticmethod
+    def make_file(files: Files, directory: str, base_offset: int) -> File:
+        """The file that a segment begins with; if there is no room for one, nothing has changed."""
+        return files.open(join(directory, offset_file(base_offset, LOG)), create=True)
+
+    @classmethod
+    def begin(cls, files: Files, directory: str, base_offset: int, file: File, now_ms: int) -> "Segment":
         file.truncate(0)
         file.sync()
         files.sync_dir(directory)

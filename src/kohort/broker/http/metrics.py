@@ -6,6 +6,7 @@ end in `_total`. What is ours alone begins with `kohort_`. Names that clients ch
 there may be any number of them.
 """
 
+import asyncio
 from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import version
@@ -78,6 +79,8 @@ class BrokerMetrics(Collector):
         yield GaugeMetricFamily(
             "kohort_healthy", "1 if /healthz has nothing to complain about.", int(not problems(self._broker))
         )
+        tasks = len(asyncio.all_tasks(self._broker.loop))
+        yield GaugeMetricFamily("kohort_tasks", "Tasks of the event loop that have not ended.", tasks)
         yield from self._groups()
         for name, value in self._broker.transactions.snapshot().items():
             of_kafka = f"kafka_server_transaction_coordinator_metrics_{_snake(name)}"

@@ -1,0 +1,78 @@
+"""A broker that is killed and started again on the same data, always on the same port: clients find it again."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+from kohort.testing.own_process import OwnProcess
+from kohort.testing.ports import Ports
+from kohort.testing.refusals import BrokerFailed
+
+_HOST = "127.0.0.1"
+_SETTINGS = {
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "100",
+    "offsets.topic.segment.bytes": "20000",
+    "log.cleaner.backoff.ms": "200",
+}
+
+
+class KilledBroker:
+    """`kohort serve`, life after life."""
+
+    def __init__(self, data: Path) -> None:
+        self._data, self._ports = str(data), Ports()
+        self._life: OwnProcess | None = None
+        self.kills = 0
+        self.kills_at_start = 0
+        self.starts_s: list[float] = []
+
+    @property
+    def address(self) -> str:
+        return f"{_HOST}:{self._ports.kafka}"
+
+    def start(self) -> None:
+        began = time.monotonic()
+        self._life = OwnProcess(self._data, _HOST, self._ports, _SETTINGS)
+        self._ports = self._life.start()
+        self.starts_s.append(time.monotonic() - began)
+
+    def start_and_kill(self, after_s: float) -> None:
+        """Kill it so soon after its process was made that it may not be ready yet."""
+        life = OwnProcess(self._data, _HOST, self._ports, _SETTINGS)
+        is_killed = threading.Event()
+
+        def kill() -> None:
+            if life.pid is not None:
+                is_killed.set()
+                os.kill(life.pid, signal.SIGKILL)
+
+        timer = threading.Timer(after_s, kill)
+        timer.start()
+        try:
+            life.start()
+        except BrokerFailed as failure:
+            timer.cancel()
+            if not is_killed.is_set() or "did not start" not in str(failure):
+                raise
+            self.kills_at_start += 1
+        else:
+            timer.join()
+            life.finish(cleanly=False)
+            self.kills += 1
+
+    def kill(self) -> None:
+        assert self._life is not None
+        self._life.finish(cleanly=False)
+        self.kills += 1
+
+    def stop(self) -> None:
+        assert self._life is not None
+        self._life.finish(cleanly=True)
+
+    def abandon(self) -> None:
+        """Leave nothing behind when something went wrong."""
+        if self._life is not None:
+            self._life.finish(cleanly=False)
