@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test docs site demo bench load clean
+.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test nightly docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -80,6 +80,12 @@ kill-test: install ## KILLS (200) times SIGKILL to a broker in the middle of com
 FUZZ_SECONDS ?= 300
 fuzz: install      ## FUZZ_SECONDS (300) of coverage-guided fuzzing for each reader of foreign bytes
 	$(BIN)/python -m tests.fuzzing --seconds $(FUZZ_SECONDS)
+
+nightly: install   ## at most 45 minutes on two cores: 20,000 seeds, every bug put back, crashes in crashes, 200 kills, fuzzing
+	$(BIN)/python -m tests.simulation 0-20000
+	$(BIN)/pytest -n 2 --dist loadgroup tests/simulation tests/log tests/records tests/fuzzing tests/killing
+	$(BIN)/python -m tests.killing 200
+	$(BIN)/python -m tests.fuzzing --seconds 300
 
 demo: install      ## a broker, a story told by real clients, and the report that finds it in the log
 	$(BIN)/kohort demo

@@ -8,7 +8,7 @@ from dataclasses import MISSING, Field, fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from types import TracebackType
-from typing import Any, Self, get_args, get_origin, get_type_hints
+from typing import Any, NamedTuple, Self, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from kio.index import load_request_schema, load_response_schema
@@ -138,7 +138,7 @@ def request_bytes(
     api_key: int, version: int, correlation_id: int, client_id: str | None, values: Mapping[str, Any]
 ) -> bytes:
     """A whole request, header and body."""
-    schema = load_request_schema(api_key, version)
+    schema = _request_schema(api_key, version)
     head = schema.__header_schema__
     known = {
         "request_api_key": api_key,
@@ -147,14 +147,14 @@ def request_bytes(
         "client_id": client_id,
     }
     out = io.BytesIO()
-    entity_writer(head)(out, head(**{field.name: known[field.name] for field in fields(head)}))
+    entity_writer(head)(out, head(**{name: known[name] for name in _fields_of(head)}))
     entity_writer(schema)(out, entity(schema, values))
     return out.getvalue()
 
 
 def read_answer(api_key: int, version: int, frame: bytes) -> Any:
     """What an answer says; an error if bytes are missing or left over."""
-    schema = load_response_schema(api_key, version)
+    schema = _response_schema(api_key, version)
     _, size = entity_reader(schema.__header_schema__)(frame, 0)
     answer, more = entity_reader(schema)(frame, size)
     if size + more != len(frame):
@@ -164,35 +164,55 @@ def read_answer(api_key: int, version: int, frame: bytes) -> Any:
 
 def entity(schema: type[Any], values: Mapping[str, Any]) -> Any:
     """Plain dictionaries and lists as kio's values; a name that this version does not have is an error."""
-    hints, known = _hints_of(schema), _fields_of(schema)
+    known = _fields_of(schema)
     if unknown := values.keys() - known.keys():
         raise TypeError(f"{schema.__module__} has no {', '.join(sorted(unknown))}")
-    return schema(**{name: _field_value(field, hints[name], values) for name, field in known.items()})
+    return schema(**{name: _field_value(name, known[name], values) for name in known})
 
 
 @cache
-def _hints_of(schema: type[Any]) -> dict[str, Any]:
-    return get_type_hints(schema)
+def _request_schema(api_key: int, version: int) -> Any:
+    return load_request_schema(api_key, version)
 
 
 @cache
-def _fields_of(schema: type[Any]) -> "dict[str, Field[Any]]":
-    return {field.name: field for field in fields(schema)}
+def _response_schema(api_key: int, version: int) -> Any:
+    return load_response_schema(api_key, version)
 
 
-def _field_value(field: "Field[Any]", hint: Any, values: Mapping[str, Any]) -> Any:
+class _Field(NamedTuple):
+    """What is known of a field from its type."""
+
+    default: Any
+    kafka_type: str | None
+    element: Any
+    is_nullable: bool
+    is_array: bool
+
+
+@cache
+def _fields_of(schema: type[Any]) -> dict[str, _Field]:
+    hints = get_type_hints(schema)
+    return {field.name: _known_of(field, hints[field.name]) for field in fields(schema)}
+
+
+def _known_of(field: "Field[Any]", hint: Any) -> _Field:
     arguments = get_args(hint)
     is_nullable = type(None) in arguments
     if is_nullable:
         hint = next(argument for argument in arguments if argument is not type(None))
     is_array = get_origin(hint) is tuple
     element = get_args(hint)[0] if is_array else hint
-    kafka_type = field.metadata.get("kafka_type")
-    if field.name not in values:
-        if field.default is not MISSING:
-            return field.default
+    return _Field(field.default, field.metadata.get("kafka_type"), element, is_nullable, is_array)
+
+
+def _field_value(name: str, field: _Field, values: Mapping[str, Any]) -> Any:
+    default, kafka_type, element, is_nullable, is_array = field
+    if name not in values:
+        if default is not MISSING:
+            return default
         return _nothing(kafka_type, element, is_nullable=is_nullable, is_array=is_array)
-    value = values[field.name]
+    value = values[name]
     if value is None:
         return None
     if is_array:

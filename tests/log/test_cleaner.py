@@ -17,6 +17,7 @@ from kohort.log.files import read_whole
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin, Log
 from kohort.log.recovery import open_log
+from kohort.log.replaying import replay_log
 from kohort.log.simulated_files import SimulatedFiles
 from kohort.records.batch import RecordBatch, read_batches
 from kohort.records.compression import Codec
@@ -348,3 +349,16 @@ def _numbered(data: bytes, offsets: "itertools.count[int]") -> bytes:
     for _ in range(len(batch.records) - 1):
         next(offsets)
     return first.to_bytes(8, "big") + data[8:]
+
+
+def test_finding_a_log_whose_end_was_cleaned_away_is_loaded() -> None:
+    """Found by the simulation: the load met nothing before the end of the log, and took that for damage."""
+    bench = Bench()
+    bench.segment(plain([(b"a", b"1")]))
+    bench.segment(plain([(b"a", None)]))
+    for _ in range(3):
+        bench.cleaner.clean(bench.log)
+        bench.clock.advance(2 * DAY)
+    assert bench.batches() == []
+    assert bench.log.log_start_offset < bench.log.log_end_offset
+    assert not replay_log(bench.log, 1 << 20).offsets

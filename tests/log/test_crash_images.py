@@ -164,3 +164,28 @@ def test_a_full_disk_takes_some_bytes_and_stays_full() -> None:
         with pytest.raises(OSError, match="No space"):
             call()
     assert read_whole(inner, "/a") == b"12"
+
+
+def test_a_sync_that_succeeds_after_one_that_failed_makes_only_newer_writes_safe() -> None:
+    start, files = _recorded()
+    write_whole(files, "/d/a", b"")
+    file = files.open("/d/a")
+    file.append(b"12")
+    file.note_failed_sync()
+    file.append(b"34")
+    file.sync()
+    found = _contents(_images(start, files), "/d/a")
+    assert b"1234" in found
+    assert b"\0\x0034" in found
+    assert all(content is not None and content.endswith(b"34") for content in found)
+
+
+def test_what_is_written_once_more_after_a_failed_sync_can_be_made_safe() -> None:
+    start, files = _recorded()
+    write_whole(files, "/d/a", b"")
+    file = files.open("/d/a")
+    file.append(b"12")
+    file.note_failed_sync()
+    file.write_at(0, b"12")
+    file.sync()
+    assert _contents(_images(start, files), "/d/a") == {b"12"}

@@ -1,55 +1,59 @@
 """The disk of a simulated machine: in memory, recorded, and faulty when the seed wants it."""
 
-import errno
+from collections.abc import Callable
 from random import Random
 
 from kohort.log.crash_images import Disk
-from kohort.log.faulty_files import Fault, FaultyFiles
+from kohort.log.files import Files
 from kohort.log.recorded_files import RecordingFiles
 from kohort.log.simulated_files import Image, SimulatedFiles
+from tests.simulation.faults import FaultyFiles, any_fault
 
 DATA = "/data"
 EMPTY: Image = {DATA: None}
 
 
 class Machine:
-    """A disk through the lives of a broker."""
+    """A disk through the lives of a broker.
 
-    def __init__(self, random: Random) -> None:
+    What a killed process has written and not synced is there for the next one, and may still go when the power fails.
+    """
+
+    def __init__(self, random: Random, take_time: Callable[[], None]) -> None:
         self._random = random
-        self._image: Image = dict(EMPTY)
-        self._recorded = RecordingFiles(SimulatedFiles(self._image))
-        self.faulty = FaultyFiles(self._recorded)
+        self._take_time = take_time
+        self._disk = Disk(EMPTY)
+        self._files = SimulatedFiles(EMPTY)
+        self._recorded = RecordingFiles(self._files)
+        self._faulty: FaultyFiles | None = None
 
-    def boot(self, *, fault_within: int | None = None) -> FaultyFiles:
-        """The files for a broker's next life; one of the next calls fails, if that is wanted."""
-        fault = None
-        if fault_within is not None:
-            fault = Fault(
-                call=self._random.randrange(fault_within),
-                number=self._random.choice((errno.EIO, errno.ENOSPC)),
-                persistent=self._random.random() < 0.3,
-                short_write=self._random.choice((0, 1, 20, 100)),
-            )
-        self._recorded = RecordingFiles(SimulatedFiles(self._image))
-        self.faulty = FaultyFiles(self._recorded, fault)
-        return self.faulty
+    def boot(self, *, fault_within: int | None = None) -> Files:
+        """The files for a broker's next life; one of the next calls is hit by a fault, if that is wanted."""
+        self._recorded = RecordingFiles(self._files)
+        self._faulty = None
+        if fault_within is None:
+            return self._recorded
+        self._faulty = FaultyFiles(self._recorded, any_fault(self._random, fault_within), self._take_time)
+        return self._faulty
+
+    @property
+    def hits(self) -> int:
+        """How many calls of this life were hit by its fault."""
+        return self._faulty.hits if self._faulty is not None else 0
 
     def lose_power(self) -> None:
         """What was not synced is there, is not there, or is there in part."""
-        self._image = self._used().any_image(self._random)
+        self.power_off()
+        image = self._disk.any_image(self._random)
+        self._disk, self._files = Disk(image), SimulatedFiles(image)
 
     def power_off(self) -> None:
-        """The process ends and the operating system lives: everything that was written is there."""
-        self._image = self._used().whole_image()
-
-    def _used(self) -> Disk:
-        """The disk at the end of a life."""
-        disk = Disk(self._image)
+        """The process ends and the operating system lives: everything that was written is there, synced or not."""
         for operation in self._recorded.operations:
-            disk.apply(operation)
-        return disk
+            self._disk.apply(operation)
+        self._recorded.operations.clear()
+        self._files = SimulatedFiles(self._files.image())
 
     def files(self) -> SimulatedFiles:
         """The disk as it stands, for whoever reads."""
-        return SimulatedFiles(self._image)
+        return self._files

@@ -53,6 +53,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         if seconds > 0 and not self._ready:
             self._now += seconds
 
+    def be_held_up(self) -> None:
+        """Something that was to be done at once takes its time, and everybody waits."""
+        self._now += self._random.uniform(0.0, 0.3)
+
     def _process_events(self, event_list: list[Any]) -> None:
         pass
 

@@ -12,13 +12,16 @@ from kohort.broker.server import Server
 from kohort.broker.settings import BrokerConfig, with_settings
 from kohort.config import FlushMode
 from kohort.errors import KohortError, StorageFailed
+from kohort.group.requests import GroupId
 from kohort.log.flusher import Flusher
+from kohort.records.garbage import garbage_collector_paused
 from kohort.testing.controlled import ControlledBroker
-from tests.simulation import actors
+from tests.simulation import actors, members, producers
 from tests.simulation.client import Client
 from tests.simulation.disk import DATA, Machine
 from tests.simulation.folded import committed_offsets
-from tests.simulation.ledger import Key, Ledger, Outcome, Violation
+from tests.simulation.history import Away, Expired, Key, Outcome, Violation
+from tests.simulation.ledger import Ledger
 from tests.simulation.loop import SimulatedLoop
 from tests.simulation.network import Broken, Line
 
@@ -28,14 +31,18 @@ _SETTINGS = {
     "transaction.state.log.num.partitions": "1",
     "group.initial.rebalance.delay.ms": "100",
     "group.min.session.timeout.ms": "100",
-    "offsets.topic.segment.bytes": "2000",
-    "transaction.state.log.segment.bytes": "2000",
+    "offsets.topic.segment.bytes": "3000",
+    "transaction.state.log.segment.bytes": "3000",
     "log.cleaner.backoff.ms": "3000",
     "log.cleaner.min.cleanable.ratio": "0.1",
+    "log.cleaner.delete.retention.ms": "2000",
+    "offsets.retention.minutes": "60",
     "log.segment.delete.delay.ms": "1000",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "2000",
 }
+_CONFIG = with_settings(BrokerConfig(data=DATA, log_flush_mode=FlushMode.ALWAYS), _SETTINGS)
 _JOURNAL_BYTES = 4096
+_PAST_RETENTION_MS = 61 * 60_000
 GROUPS = ("alone", "two", "three")
 
 
@@ -72,8 +79,7 @@ class Life:
         self._loop = world.loop
         self.failures: list[StorageFailed] = []
         files = world.machine.boot(fault_within=fault_within)
-        config = with_settings(BrokerConfig(data=DATA, log_flush_mode=FlushMode.ALWAYS), _SETTINGS)
-        self.broker = ControlledBroker(config, files, world.clock, world.loop, on_failure=self.failures.append)
+        self.broker = ControlledBroker(_CONFIG, files, world.clock, world.loop, on_failure=self.failures.append)
         self.broker.housekeeper._pace.is_hurried = True
         if world.seed % 2:
             self.broker.short_way.open()
@@ -84,6 +90,8 @@ class Life:
         self.broker.start(9092)
         self.broker.ensure_offsets_topic()
         self.broker.ensure_transaction_topic()
+        if world.transaction_epoch:  # whoever elects leaders remembers how often
+            self.broker.transactions.on_election(0, world.transaction_epoch)
         if self.broker.topics.get(actors.TOPIC) is None:
             self.broker.create_topic(actors.TOPIC, actors.PARTITIONS, {})
 
@@ -125,12 +133,23 @@ class World:
         self.random = Random(seed)
         self.loop = SimulatedLoop(self.random)
         self.clock = SimulatedClock(self.loop)
-        self.machine = Machine(self.random)
+        self.machine = Machine(self.random, self.loop.be_held_up)
         self.ledger = Ledger()
         self.lines: list[Line] = []
         self.life: Life | None = None
         self.unhandled: list[str] = []
-        self.counts = {"power": 0, "kill": 0, "stop": 0, "faults": 0, "moves": 0, "jumps": 0, "cuts": 0, "cleanings": 0}
+        self.transaction_epoch = 0
+        self.counts = {
+            "power cuts": 0,
+            "kills": 0,
+            "stops": 0,
+            "disk faults": 0,
+            "moves": 0,
+            "jumps": 0,
+            "cuts": 0,
+            "cleanings": 0,
+            "expiries": 0,
+        }
         self._trace = hashlib.sha256()
         self.loop.set_exception_handler(self._note)
         self.actors = actors.Actors(self.random, self.ledger, self.loop.time, self._new_client)
@@ -156,7 +175,7 @@ class World:
                 self.loop.close()
         if self.unhandled:
             raise Violation(f"errors that nobody handled: {self.unhandled[:3]}")
-        for entry in (*self.ledger.writes, *self.ledger.reads, *self.ledger.syncs):
+        for entry in (*self.ledger.writes, *self.ledger.reads, *self.ledger.syncs, *self.ledger.commits):
             self._trace.update(repr(entry).encode())
         self.ledger.check()
         return self
@@ -180,12 +199,13 @@ class World:
         crowd = [
             actors.committer(self.actors, "c-1", "alone", 6),
             actors.committer(self.actors, "c-2", "alone", 6),
-            actors.transactor(self.actors, "t-1", "alone", 4),
-            actors.transactor(self.actors, "t-2", "two", 4),
+            producers.transactor(self.actors, "t-1", "alone", 4),
+            producers.transactor(self.actors, "t-2", "two", 4),
             actors.remover(self.actors, "r-1", ["alone", "two"], 2),
             actors.reader(self.actors, "look-1", groups, 6),
-            *(actors.member(self.actors, f"m-{n}", "three", 12) for n in range(self.random.randint(1, 3))),
-            actors.member(self.actors, "s-1", "three", 12, instance="s"),
+            *(members.member(self.actors, f"m-{n}", "three", 12) for n in range(self.random.randint(1, 2))),
+            members.member(self.actors, "s-1", "three", 12, instance="s"),
+            members.member(self.actors, "s-2", "three", 4, instance="s"),
         ]
         tasks = [self.loop.create_task(one) for one in crowd]
         fate = self.loop.create_task(self._faults())
@@ -202,7 +222,7 @@ class World:
         try:
             self.life = Life(self, fault_within=fault)
         except StorageFailed:
-            self.counts["faults"] += 1
+            self._count_faults()
             self.machine.lose_power()
             self.life = Life(self, fault_within=None)
 
@@ -212,18 +232,19 @@ class World:
             await asyncio.sleep(self.random.expovariate(1 / 2.0))
             assert self.life is not None
             if self.life.failures:
-                self.counts["faults"] += 1
                 await self._restart(self.random.choice((self.machine.lose_power, self.machine.power_off)))
                 continue
-            match self.random.choice(("power", "kill", "stop", "move", "jump", "cut", "cut", "clean", "house")):
+            match self.random.choice(
+                ("power", "kill", "stop", "move", "jump", "cut", "cut", "clean", "house", "expire")
+            ):
                 case "power":
-                    self.counts["power"] += 1
+                    self.counts["power cuts"] += 1
                     await self._restart(self.machine.lose_power)
                 case "kill":
-                    self.counts["kill"] += 1
+                    self.counts["kills"] += 1
                     await self._restart(self.machine.power_off)
                 case "stop":
-                    self.counts["stop"] += 1
+                    self.counts["stops"] += 1
                     self.life.broker.stop()
                     await self._restart(self.machine.power_off)
                 case "move":
@@ -238,6 +259,12 @@ class World:
                 case "clean":
                     self.counts["cleanings"] += 1
                     self.life.broker.compact(None)
+                case "expire":
+                    self.counts["expiries"] += 1
+                    self.clock.shift_ms += _PAST_RETENTION_MS
+                    self.ledger.expiries += [Expired(group, self.loop.time()) for group in GROUPS]
+                    self.life.broker.groups.cleanup_group_metadata()
+                    self.life.broker.wake_timers()
                 case "house":
                     self.life.broker.groups.cleanup_group_metadata()
                     self.life.broker.wake_timers()
@@ -246,8 +273,12 @@ class World:
         """The broker is gone, and its disk is left as somebody finds it."""
         assert self.life is not None
         life, self.life = self.life, None
+        self._count_faults()
         life.end()
         lose()
+
+    def _count_faults(self) -> None:
+        self.counts["disk faults"] += self.machine.hits > 0
 
     async def _restart(self, lose: Callable[[], None]) -> None:
         self._end_life(lose)
@@ -255,11 +286,20 @@ class World:
         self._boot()
 
     async def _move(self, life: Life) -> None:
-        partition = self.random.randrange(2)
+        partition = self.random.randrange(3)
+        if partition == 2:
+            self.transaction_epoch += 2
+            life.broker.transactions.on_resignation(0, self.transaction_epoch - 1)
+            await asyncio.sleep(self.random.uniform(0.0, 1.0))
+            life.broker.transactions.on_election(0, self.transaction_epoch)
+            life.broker.wake_timers()
+            return
         life.broker.resign(partition)
+        began = self.loop.time()
         await asyncio.sleep(self.random.uniform(0.0, 1.0))
-        if not life.is_over:
-            life.broker.return_to(partition)
+        groups = [group for group in GROUPS if life.broker.groups.partition_for(GroupId(group)) == partition]
+        self.ledger.away += [Away(group, began, self.loop.time()) for group in groups]
+        life.broker.return_to(partition)
 
     def _cut_a_line(self) -> None:
         alive = [line for line in self.lines if not line.is_broken]
@@ -272,10 +312,12 @@ class World:
 
     async def _look_at_the_end(self, groups: list[str]) -> None:
         """After a power cut everything is read, by two who do not know of each other: a client, and a plain fold."""
-        for _ in range(2):
+        for is_again in (False, True):
             self._end_life(self.machine.lose_power)
             self._boot(may_fail=False)
-            await asyncio.sleep(20.0)  # transactions that nobody ends have timed out
+            await asyncio.sleep(20.0)  # transactions that nobody ends have timed out, and others have their markers
+            if not is_again:
+                self.ledger.settle(self.loop.time())
             client = self._new_client("end")
             for group in groups:
                 for _ in range(20):
@@ -312,6 +354,7 @@ def _nothing_by_chance(random: Random) -> Iterator[None]:
     """What the broker takes from chance or from threads comes from the seed."""
     ids = Random(random.random())
     with (
+        garbage_collector_paused(),  # what ends when it is collected may still do something
         patch("os.urandom", ids.randbytes),
         patch("kohort.broker.broker.FlusherThreads", NoThreads),
         patch("kohort.log.journal.FULL_BYTES", _JOURNAL_BYTES),

@@ -9,7 +9,9 @@ a power cut at this moment:
 - a write may have arrived in part: up to some byte, or without its first sectors, with the file's size grown or not;
 - where a file has grown over bytes that never arrived stand zeros, junk, or what a file like this once held.
 
-The sync of a file says nothing about its name, and the sync of a directory nothing about the contents in it.
+The sync of a file says nothing about its name, and the sync of a directory nothing about the contents in it. After a
+sync that failed the changes before it stay unsynced whatever is synced later, for the operating system takes them for
+written: only what is written once more can be made safe.
 
 There are too many images to try them all, except for the smallest moments; `crash_choices.py` says which come first.
 """
@@ -28,6 +30,7 @@ from kohort.log.recorded_files import (
     Operation,
     Renamed,
     Synced,
+    SyncFailed,
     Truncated,
     Unlinked,
     Written,
@@ -61,6 +64,24 @@ class _Moved:
 class _File:
     synced: bytes = b""
     pending: dict[int, Written | Truncated] = field(default_factory=dict)
+    doubtful: set[int] = field(default_factory=set)
+    """Those of the pending changes whose sync has failed."""
+    sure: dict[int, Written | Truncated] = field(default_factory=dict)
+    """Changes that were synced behind doubtful ones."""
+
+    def sync(self) -> None:
+        if self.doubtful:
+            self.sure |= {number: change for number, change in self.pending.items() if number not in self.doubtful}
+            self.pending = {number: change for number, change in self.pending.items() if number in self.doubtful}
+        else:
+            self.synced = _content(self, Choice(frozenset(self.pending)))
+            self.pending.clear()
+
+    def changes(self) -> list[tuple[int, Written | Truncated]]:
+        """All that came after the synced bytes, in order."""
+        if not self.sure:
+            return list(self.pending.items())
+        return sorted((self.sure | self.pending).items(), key=lambda change: change[0])
 
 
 @dataclass(slots=True)
@@ -93,9 +114,10 @@ class Disk:
             case Written(handle) | Truncated(handle):
                 self._file(self._handles[handle]).pending[self._next()] = operation
             case Synced(handle):
+                self._file(self._handles[handle]).sync()
+            case SyncFailed(handle):
                 file = self._file(self._handles[handle])
-                file.synced = _content(file, Choice(frozenset(file.pending)))
-                file.pending.clear()
+                file.doubtful |= file.pending.keys()
             case DirMade(path):
                 self._link(path, _Directory())
             case Unlinked(path) | DirRemoved(path):
@@ -225,18 +247,20 @@ def _entries(directory: _Directory, choice: Choice) -> dict[str, int]:
 
 
 def _content(file: _File, choice: Choice) -> bytes:
-    if not file.pending:
+    changes = file.changes()
+    if not changes:
         return file.synced
     data = bytearray(file.synced)
-    for number, change in file.pending.items():
+    for number, change in changes:
+        is_kept = number in choice.kept or number in file.sure
         if isinstance(change, Truncated):
-            if number in choice.kept:
+            if is_kept:
                 del data[change.size :]
                 data += bytes(change.size - len(data))
             continue
         if number == choice.torn:
             part = choice.part
-        elif number in choice.kept:
+        elif is_kept:
             part = Part(0, len(change.data), True)
         else:
             continue

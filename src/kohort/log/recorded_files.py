@@ -37,6 +37,13 @@ class Synced:
 
 
 @dataclass(frozen=True, slots=True)
+class SyncFailed:
+    """Nobody can say what of the unsynced changes has arrived, and no later sync will say so either."""
+
+    handle: int
+
+
+@dataclass(frozen=True, slots=True)
 class DirMade:
     path: str
 
@@ -62,7 +69,7 @@ class DirSynced:
     path: str
 
 
-Operation = Opened | Written | Truncated | Synced | DirMade | DirRemoved | Renamed | Unlinked | DirSynced
+Operation = Opened | Written | Truncated | Synced | SyncFailed | DirMade | DirRemoved | Renamed | Unlinked | DirSynced
 
 
 class RecordingFile:
@@ -103,6 +110,10 @@ class RecordingFile:
     def sync(self) -> None:
         self._inner.sync()
         self._operations.append(Synced(self._handle))
+
+    def note_failed_sync(self) -> None:
+        """Somebody before us has made a sync fail."""
+        self._operations.append(SyncFailed(self._handle))
 
     def close(self) -> None:
         self._inner.close()

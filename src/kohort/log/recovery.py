@@ -7,6 +7,8 @@ First an interrupted swap of the cleaner is undone or finished. Then everything 
   with rising offsets. A bad tail of the last segment is cut, if it lies behind what is known to have been synced. Any
   other damage is refused: there is no replica that could heal it, so somebody should look at it (`CorruptLog`). A
   segment that has a successor was synced before the successor was made.
+- What was not synced for certain is written once more before it is synced. The sync that the crashed process waited for
+  may have failed: then the operating system shows bytes that it will never write, and its next sync is no promise.
 
 What is missing of the indexes, the producers and the leader epochs is made again from the batches on the way.
 """
@@ -42,6 +44,8 @@ from kohort.records.batch import BatchHeader
 
 _logger = logging.getLogger(__name__)
 
+_REWRITTEN_BYTES = 1 << 20
+
 
 def open_log(
     files: Files,
@@ -65,7 +69,7 @@ def open_log(
     if topic_partition is None:
         raise ValueError(f"{path} is not the directory of a partition")
     settle_swaps(files, path)
-    opening = _Opening(files, path, config, clock, clean=clean, recovery_point=recovery_point)
+    opening = _Opening(files, path, config, clock, flush_mode, clean=clean, recovery_point=recovery_point)
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(opening.close)
         opening.inspect()
@@ -97,12 +101,21 @@ class _Opening:
     """The work of opening one directory: `inspect` changes nothing on the disk, `settle` does."""
 
     def __init__(
-        self, files: Files, path: str, config: LogConfig, clock: Clock, *, clean: bool, recovery_point: int
+        self,
+        files: Files,
+        path: str,
+        config: LogConfig,
+        clock: Clock,
+        flush_mode: FlushMode,
+        *,
+        clean: bool,
+        recovery_point: int,
     ) -> None:
         self._files = files
         self._path = path
         self._config = config
         self._now_ms = clock.now_ms()
+        self._flush_mode = flush_mode
         self._clean = clean
         self._recovery_point = recovery_point
         self._flushed = read_flushed_offset(files, join(path, FLUSHED_OFFSET))
@@ -227,6 +240,8 @@ class _Opening:
                 self._tail.reason,
             )
             active.cut(self._tail.position)
+        if not self._clean and self._flush_mode is FlushMode.ALWAYS:
+            self._write_again(active)
         for segment in self._segments[self._first_rebuilt :]:
             segment.file.sync()
         for segment in self._segments[self._first_rebuilt : -1]:
@@ -249,6 +264,13 @@ class _Opening:
             log_start_offset,
             self._tail.size if self._tail else 0,
         )
+
+    def _write_again(self, active: Segment) -> None:
+        """Put the bytes in their place of which no sync is known that went well."""
+        position = self._flushed.position if self._flushed.base_offset == active.base_offset else 0
+        while data := active.file.read_at(position, min(_REWRITTEN_BYTES, active.size - position)):
+            active.file.write_at(position, data)
+            position += len(data)
 
     def _sweep(self) -> None:
         """Remove what is out of use: deleted files, indexes without a segment, whole files that were half written."""

@@ -8,6 +8,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -46,6 +47,11 @@ def api(key: int, first: int, last: int, *, told_from: int | None = None) -> Cal
 
 def all_apis() -> dict[int, Api]:
     """What is served, by key. Imports every module of this package."""
+    _import_every_module()
+    return dict(sorted(_APIS.items()))
+
+
+@cache
+def _import_every_module() -> None:
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
-    return dict(sorted(_APIS.items()))
