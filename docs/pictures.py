@@ -1,9 +1,9 @@
 """Takes the pictures of the README again, from real runs, in a Chromium without a window.
 
-python -m docs.pictures TABLES
+python -m docs.pictures DEMO
 
-TABLES is a directory of `kohort pipeline` with its `report.html`. The live page is that of a broker with three groups;
-the terminal shows a log of the tests.
+DEMO is what `kohort demo` has left. The live page is that of a broker with three groups; the terminal shows a log of
+the tests.
 """
 
 import argparse
@@ -69,7 +69,7 @@ def _is_settled(broker: Broker) -> bool:
 
 
 def draw_terminal() -> None:
-    command = ["kohort", "state", str(LOG)]
+    command = [Path(sys.executable).parent / "kohort", "state", LOG]
     told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[:14]
     console = Console(record=True, width=88, file=StringIO())
     console.print(
@@ -90,10 +90,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="python -m docs.pictures", description="Take the pictures of the README again."
     )
-    parser.add_argument("tables", type=Path, help="a directory of kohort pipeline, with report.html")
-    tables = parser.parse_args().tables
+    parser.add_argument("demo", type=Path, help="what kohort demo has left")
+    demo = parser.parse_args().demo
     PICTURES.mkdir(exist_ok=True)
-    take((tables / "report.html").resolve().as_uri(), "report.png", 1000, 900)
+    take((demo / "report.html").resolve().as_uri(), "report.png", 1000, 900)
     take_live_page()
     draw_terminal()
     return 0
