@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test nightly docs site demo bench load clean
+.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -80,6 +80,10 @@ kill-test: install ## KILLS (200) times SIGKILL to a broker in the middle of com
 FUZZ_SECONDS ?= 300
 fuzz: install      ## FUZZ_SECONDS (300) of coverage-guided fuzzing for each reader of foreign bytes
 	$(BIN)/python -m tests.fuzzing --seconds $(FUZZ_SECONDS)
+
+MUTANTS ?= 150
+mutate: install    ## MUTANTS (150) small changes to log, replay and groups: how many of them do the quick tests notice
+	$(BIN)/python -m tests.mutation --count $(MUTANTS)
 
 nightly: install   ## at most 45 minutes on two cores: 20,000 seeds, every bug put back, crashes in crashes, 200 kills, fuzzing
 	$(BIN)/python -m tests.simulation 0-20000

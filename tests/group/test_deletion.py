@@ -269,6 +269,18 @@ def test_what_was_committed_for_a_deleted_topic_goes_from_all_groups() -> None:
     assert c.restarted().find(OTHER_GROUP) is None
 
 
+def test_of_groups_that_had_nothing_of_a_deleted_topic_only_those_that_have_nothing_at_all_are_looked_at() -> None:
+    c = Context()
+    c.leave(GROUP, c.stable_group().member_id)
+    c.commit({BAR: 4}, "foo")
+    written = len(c.records())
+    c.coordinator.handle_deleted_partitions([FOO])
+    c.settle()
+    assert c.find() is None
+    assert offsets_of(c, "foo") == {BAR: 4}
+    assert len(c.records()) == written + 1
+
+
 def test_offsets_of_a_deleted_topic_go_even_if_it_is_subscribed() -> None:
     c, _ = stable_group_with_offsets(protocols=(("range", subscription("foo")),))
     c.coordinator.handle_deleted_partitions([FOO])

@@ -207,3 +207,13 @@ def test_a_static_member_whose_new_id_took_long_to_write_has_a_session_too() -> 
         c.sleep(400)
         c.heartbeat(GROUP, leader.member_id, 1, instance="leader")
     assert list(c.group().members) == [leader.member_id]
+
+
+def test_asking_for_an_assignment_that_is_there_is_a_sign_of_life() -> None:
+    c = Context()
+    joined = c.stable_group()
+    for _ in range(3):
+        c.sleep(SESSION_TIMEOUT * 2 // 3)
+        assert c.sync(GROUP, joined.generation_id, joined.member_id).result.error is ErrorCode.NONE
+    c.sleep(SESSION_TIMEOUT + 1)
+    assert c.state() == "Empty"
