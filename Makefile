@@ -85,7 +85,7 @@ MUTANTS ?= 150
 mutate: install    ## MUTANTS (150) small changes to log, replay and groups: how many of them do the quick tests notice
 	$(BIN)/python -m tests.mutation --count $(MUTANTS)
 
-nightly: install   ## at most 45 minutes on two cores: 20,000 seeds, every bug put back, crashes in crashes, 200 kills, fuzzing
+nightly: install   ## what takes long: 20,000 seeds, every bug put back, crashes in crashes, 200 kills, fuzzing
 	$(BIN)/python -m tests.simulation 0-20000
 	$(BIN)/pytest -n 2 --dist loadgroup tests/simulation tests/log tests/records tests/fuzzing tests/killing
 	$(BIN)/python -m tests.killing 200
