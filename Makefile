@@ -35,7 +35,7 @@ $(SPARK_VENV)/installed: pyproject.toml constraints.txt
 test-spark: install $(SPARK_VENV)/installed ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers, and what takes long
 	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest tests/spark
 	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest tests/spark
-	KOHORT_TEST_SLOW=1 $(BIN)/pytest tests/docs tests/examples tests/report
+	KOHORT_TEST_SLOW=1 $(BIN)/pytest tests/docs tests/examples tests/report tests/demo tests/cli/test_pipeline_follow.py
 
 test-kafka: install $(SPARK_VENV)/installed ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
@@ -87,7 +87,7 @@ mutate: install    ## MUTANTS (150) small changes to log, replay and groups: how
 
 nightly: install   ## what takes long: 20,000 seeds, every bug put back, crashes in crashes, 200 kills, fuzzing
 	$(BIN)/python -m tests.simulation 0-20000
-	$(BIN)/pytest -n 2 --dist loadgroup tests/simulation tests/log tests/records tests/fuzzing tests/killing
+	KOHORT_TEST_NIGHTLY=1 $(BIN)/pytest -n 2 --dist loadgroup tests/simulation tests/log tests/records tests/fuzzing tests/killing
 	$(BIN)/python -m tests.killing 200
 	$(BIN)/python -m tests.fuzzing --seconds 300
 

@@ -11,6 +11,7 @@ import pytest
 
 from kohort.testing import Broker
 from tests.cli.conftest import Run
+from tests.slow import slow
 from tests.spark.live_broker import SETTINGS, TOPIC, commit
 from tests.spark.runs import rows_in
 
@@ -18,6 +19,7 @@ KOHORT = Path(sys.executable).parent / "kohort"
 PATIENCE_S = 300.0
 
 
+@slow
 @pytest.mark.xdist_group("spark")
 def test_ctrl_c_ends_well_and_leaves_whole_tables(tmp_path: Path) -> None:
     out = tmp_path / "out"

@@ -16,6 +16,9 @@ from pyspark.sql import SparkSession  # noqa: F401  # one worker runs all of the
 
 from tests.broker.chromium import CHROMIUM, new_page
 from tests.demo.conftest import Played
+from tests.slow import slow
+
+pytestmark = slow
 
 PARTITIONS = 6
 STORM = 30

@@ -33,6 +33,7 @@ from tests.log.crash_histories import (
 from tests.log.crash_judgement import Campaign, judge, read_log
 from tests.log.crash_site import CONFIG, MAIN, MARKER, NOTHING, Site, open_directory
 from tests.log.tally import Tally
+from tests.slow import nightly
 
 
 def _campaign(name: str, **limits: int) -> Campaign:
@@ -47,6 +48,7 @@ def test_a_power_cut_at_any_moment_breaks_no_promise(name: str, tally: Tally) ->
     assert campaign.violations == []
 
 
+@nightly
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_second_power_cut_while_starting_breaks_no_promise(name: str, tally: Tally) -> None:
     campaign = _campaign(name, limit=4, second_limit=2).run()
@@ -64,6 +66,7 @@ def test_a_power_cut_breaks_no_promise_that_a_journal_has_given(name: str, journ
     assert campaign.violations == []
 
 
+@nightly
 @pytest.mark.parametrize("name", HISTORIES)
 def test_a_second_power_cut_while_starting_breaks_no_promise_that_a_journal_has_given(name: str, tally: Tally) -> None:
     config, steps = HISTORIES[name]

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from kohort.cli.report import report
 from tests.report.story import MINUTE, START, produced
+from tests.slow import slow
 
 KOHORT = Path(sys.executable).parent / "kohort"
 EARLIER, LATER = START + 90 * MINUTE, START + 150 * MINUTE
@@ -26,6 +27,7 @@ def data_in(path: Path) -> dict[str, Any]:
     return told
 
 
+@slow
 def test_groups_and_times_can_be_asked_for(spark: SparkSession, tables: Path, tmp_path: Path) -> None:  # noqa: ARG001
     out, groups = tmp_path / "some.html", ("deleted", "stopped-mailer", "rewinder")
     asked = [argument for group in groups for argument in ("--group", group)]

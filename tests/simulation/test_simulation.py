@@ -12,6 +12,7 @@ from kohort.errors import KohortError
 from tests.simulation.bugs import BUGS
 from tests.simulation.ledger import Violation
 from tests.simulation.world import World
+from tests.slow import nightly
 
 SEEDS = 1000
 _AT_A_TIME = 20
@@ -33,6 +34,7 @@ def test_no_promise_is_broken(first: int, record_property: Callable[[str, object
         record_property(name, count)
 
 
+@nightly
 @pytest.mark.parametrize("bug", BUGS)
 def test_a_bug_that_is_put_back_is_found(bug: str) -> None:
     for seed in range(_SEEDS_FOR_A_BUG):
