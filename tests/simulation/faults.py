@@ -6,12 +6,14 @@ anything: an append, the sync of a journal, a rename of the cleaner, a read at t
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
 from typing import NoReturn
 
-from kohort.log.files import DiskSpace
+from kohort.log import faulty_files
+from kohort.log.files import File
 from kohort.log.recorded_files import RecordingFile, RecordingFiles
 
 _READS = frozenset({"open", "exists", "list_dir", "read"})
@@ -57,126 +59,80 @@ def any_fault(random: Random, within: int) -> Fault:
     )
 
 
-class FaultyFiles:
+class FaultyFiles(faulty_files.FaultyFiles):
     """Recorded files with a fault."""
 
     def __init__(self, inner: RecordingFiles, fault: Fault, take_time: Callable[[], None]) -> None:
-        self._inner = inner
-        self._fault = fault
+        super().__init__(inner)
+        self._of_life = fault
         self._names = _KINDS[fault.kind][0]
         self._take_time = take_time
-        self._calls = 0
+        self._in_turn = 0
         self.hits = 0
 
-    def open(self, path: str, *, create: bool = False) -> "FaultyFile":
-        self.call("create" if create and not self._inner.exists(path) else "open", path)
-        return FaultyFile(self._inner.open(path, create=create), self)
+    def open(self, path: str, *, create: bool = False) -> faulty_files.FaultyFile:
+        with self.call("create" if create and not self._inner.exists(path) else "open", path):
+            return self._opened(self._inner.open(path, create=create))
 
-    def exists(self, path: str) -> bool:
-        self.call("exists", path)
-        return self._inner.exists(path)
+    def _opened(self, inner: File) -> "FaultyFile":
+        assert isinstance(inner, RecordingFile)
+        return FaultyFile(inner, self)
 
-    def list_dir(self, path: str) -> list[str]:
-        self.call("list_dir", path)
-        return self._inner.list_dir(path)
-
-    def make_dir(self, path: str) -> None:
-        self.call("make_dir", path)
-        self._inner.make_dir(path)
-
-    def remove_dir(self, path: str) -> None:
-        self.call("remove_dir", path)
-        self._inner.remove_dir(path)
-
-    def rename(self, old: str, new: str) -> None:
-        self.call("rename", old)
-        self._inner.rename(old, new)
-
-    def unlink(self, path: str) -> None:
-        self.call("unlink", path)
-        self._inner.unlink(path)
-
-    def sync_dir(self, path: str) -> None:
-        self.call("sync_dir", path)
-        self._inner.sync_dir(path)
-
-    def space(self, path: str) -> DiskSpace | None:
-        return self._inner.space(path)
-
-    def lock(self, path: str) -> "FaultyFile":
-        self.call("lock", path)
-        return FaultyFile(self._inner.lock(path), self)
-
-    def call(self, name: str, path: str) -> None:
+    @contextmanager
+    def call(self, name: str, path: str) -> Iterator[None]:
         """One call: it may pass, take its time, or fail."""
         if self.is_hit(name):
-            self.fail(path)
+            self.give_up(path)
+        yield
 
     def is_hit(self, name: str) -> bool:
         """Whether this call is to fail."""
         if name not in self._names:
             return False
-        self._calls += 1
-        if not self._fault.first < self._calls <= self._fault.first + self._fault.times:
+        self._in_turn += 1
+        if not self._of_life.first < self._in_turn <= self._of_life.first + self._of_life.times:
             return False
         self.hits += 1
-        if self._fault.error:
+        if self._of_life.error:
             return True
         self._take_time()
         return False
 
-    def fail(self, path: str) -> NoReturn:
-        raise OSError(self._fault.error, os.strerror(self._fault.error), path)
+    def give_up(self, path: str) -> NoReturn:
+        raise OSError(self._of_life.error, os.strerror(self._of_life.error), path)
 
     @property
     def short_write(self) -> int:
-        return self._fault.short_write
+        return self._of_life.short_write
 
 
-class FaultyFile:
+class FaultyFile(faulty_files.FaultyFile):
     """An open file of these."""
 
     def __init__(self, inner: RecordingFile, files: FaultyFiles) -> None:
-        self._inner = inner
-        self._files = files
-
-    @property
-    def path(self) -> str:
-        return self._inner.path
-
-    def size(self) -> int:
-        return self._inner.size()
+        super().__init__(inner, files)
+        self._recorded, self._faults = inner, files
 
     def read_at(self, position: int, length: int) -> bytes:
-        self._files.call("read", self.path)
         if self.path.endswith(".log"):
-            self._files.call("read of a log", self.path)
-        return self._inner.read_at(position, length)
+            with self._faults.call("read", self.path), self._faults.call("read of a log", self.path):
+                return self._inner.read_at(position, length)
+        with self._faults.call("read", self.path):
+            return self._inner.read_at(position, length)
 
     def append(self, data: bytes) -> None:
         self.write_at(self._inner.size(), data)
 
     def write_at(self, position: int, data: bytes) -> None:
-        if self._files.is_hit("write"):
-            part = data[: self._files.short_write]
+        if self._faults.is_hit("write"):
+            part = data[: self._faults.short_write]
             if part:
                 self._inner.write_at(position, part)
-            self._files.fail(self.path)
+            self._faults.give_up(self.path)
         self._inner.write_at(position, data)
 
-    def truncate(self, size: int) -> None:
-        self._files.call("truncate", self.path)
-        self._inner.truncate(size)
-
-    def reserve(self, size: int) -> None:
-        self._files.call("reserve", self.path)
-        self._inner.reserve(size)
-
     def sync(self) -> None:
-        if self._files.is_hit("sync"):
-            self._inner.note_failed_sync()
-            self._files.fail(self.path)
+        if self._faults.is_hit("sync"):
+            self._recorded.note_failed_sync()
+            self._faults.give_up(self.path)
         self._inner.sync()
-
-    def close(self) -> None:
-        self._inner.close()

@@ -36,7 +36,7 @@ class FaultyFiles:
 
     def open(self, path: str, *, create: bool = False) -> "FaultyFile":
         with self.call("open", path):
-            return FaultyFile(self._inner.open(path, create=create), self)
+            return self._opened(self._inner.open(path, create=create))
 
     def exists(self, path: str) -> bool:
         with self.call("exists", path):
@@ -72,7 +72,10 @@ class FaultyFiles:
 
     def lock(self, path: str) -> "FaultyFile":
         with self.call("lock", path):
-            return FaultyFile(self._inner.lock(path), self)
+            return self._opened(self._inner.lock(path))
+
+    def _opened(self, inner: File) -> "FaultyFile":
+        return FaultyFile(inner, self)
 
     @contextmanager
     def call(self, name: str, path: str) -> Iterator[None]:
