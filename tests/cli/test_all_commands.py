@@ -1,5 +1,6 @@
 """What holds for every command: help with examples, and one line for what a user can cause."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -16,6 +17,7 @@ from tests.cli.commands import commands, run_main
 from tests.cli.conftest import Run
 from tests.cli.test_report import MANIFEST
 from tests.golden_sets import ROOT
+from tests.small_disk import MayNotMount, small_disk
 
 GOLDEN = ROOT / "compressed-gzip"
 KOHORT = Path(sys.executable).parent / "kohort"
@@ -221,12 +223,11 @@ def test_a_plain_installation_has_all_that_needs_no_spark_and_names_what_the_res
 
 
 def test_nothing_is_left_of_a_file_that_a_full_disk_does_not_take(kohort: Run, tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    disk.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", disk], capture_output=True)
-    if mounted.returncode != 0:
-        pytest.skip("only somebody who may mount can have a small disk")
-    try:
+    with contextlib.ExitStack() as mounted:
+        try:
+            disk = mounted.enter_context(small_disk(tmp_path / "disk", 64)).place
+        except MayNotMount:
+            pytest.skip("only somebody who may mount can have a small disk")
         (disk / "ballast").write_bytes(bytes(60 * 1024))
         before = sorted(disk.iterdir())
         done = kohort("serve", "--data", disk, "--listen", "127.0.0.1:0", "--set", "offsets.topic.num.partitions=50")
@@ -236,5 +237,3 @@ def test_nothing_is_left_of_a_file_that_a_full_disk_does_not_take(kohort: Run, t
             write_whole(disk / "plan.csv", "x" * 64 * 1024)
         assert [path for path in before if not path.exists()] == []
         assert not [path for path in disk.iterdir() if path.name.startswith((".kohort", "plan"))]
-    finally:
-        subprocess.run(["umount", disk], check=True)

@@ -13,7 +13,7 @@ from kohort.testing.own_process import OwnProcess
 from kohort.testing.ports import Ports
 from kohort.testing.refusals import BrokerFailed
 from tests.broker.wire_client import WireClient
-from tests.killing.small_disk import MayNotMount, SmallDisk, small_disk
+from tests.small_disk import MayNotMount, SmallDisk, small_disk
 
 METADATA_API, OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 3, 8, 9, 10
 JOIN_GROUP, HEARTBEAT, SYNC_GROUP = 11, 12, 14
