@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
+.PHONY: audit hostile help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -19,7 +19,8 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 test: install check behaviours ## lint, types, layers, documents and every test
-	$(BIN)/pytest -n 2 --dist loadgroup
+	$(BIN)/pytest -n 2 --dist loadgroup -m 'not alone'
+	$(BIN)/pytest -m alone
 
 # pyspark 4.0 is the oldest that is supported; what is in .venv is the newest.
 OLDEST_SPARK := 4.0.0
@@ -35,7 +36,8 @@ $(SPARK_VENV)/installed: pyproject.toml constraints.txt
 test-spark: install $(SPARK_VENV)/installed ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers, and what takes long
 	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest tests/spark
 	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest tests/spark
-	KOHORT_TEST_SLOW=1 $(BIN)/pytest tests/docs tests/examples tests/report tests/demo tests/cli/test_pipeline_follow.py
+	KOHORT_TEST_SLOW=1 $(BIN)/pytest tests/docs tests/examples tests/report tests/demo tests/spark/test_follow.py \
+		tests/cli/test_pipeline_follow.py
 
 test-kafka: install $(SPARK_VENV)/installed ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
@@ -62,6 +64,12 @@ docs: install      ## write the documents that are generated
 site: install      ## the documentation as a site that opens from disk, in build/site
 	$(BIN)/mkdocs build --strict --quiet
 
+audit: install     ## the dependencies: pinned, fitting together, and nothing known against them (as far as can be asked)
+	$(BIN)/python -m tests.audit
+
+hostile: install   ## floods, slow-loris, bombs and lies against a broker, while a group of real consumers keeps its generation
+	$(BIN)/python -m tests.hostile
+
 SECONDS ?= 600
 model: install     ## the coordinator against its model for SECONDS (600), with ever new examples
 	KOHORT_MODEL_SECONDS=$(SECONDS) $(BIN)/pytest -n 0 -s tests/group -k many_lives
@@ -86,10 +94,7 @@ mutate: install    ## MUTANTS (150) small changes to log, replay and groups: how
 	$(BIN)/python -m tests.mutation --count $(MUTANTS)
 
 nightly: install   ## what takes long: 20,000 seeds, every bug put back, crashes in crashes, 200 kills, fuzzing
-	$(BIN)/python -m tests.simulation 0-20000
-	KOHORT_TEST_NIGHTLY=1 $(BIN)/pytest -n 2 --dist loadgroup tests/simulation tests/log tests/records tests/fuzzing tests/killing
-	$(BIN)/python -m tests.killing 200
-	$(BIN)/python -m tests.fuzzing --seconds 300
+	$(BIN)/python -m tests.nightly
 
 demo: install      ## a broker, a story told by real clients, and the report that finds it in the log
 	$(BIN)/kohort demo

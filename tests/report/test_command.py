@@ -55,6 +55,7 @@ def test_a_group_that_nobody_knows_is_wrong_usage(spark: SparkSession, tables: P
     assert list(tmp_path.iterdir()) == []
 
 
+@slow
 def test_ctrl_c_leaves_the_file_of_before(tables: Path, tmp_path: Path) -> None:
     out = tmp_path / "report.html"
     out.write_text("of before")

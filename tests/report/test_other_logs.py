@@ -66,6 +66,7 @@ def test_the_logs_of_real_brokers(spark: SparkSession, tmp_path: Path) -> None:
     assert len(look_at(data, tmp_path / "report.html")) == len(data["summary"])
 
 
+@slow
 def test_a_log_in_which_nothing_can_be_read(spark: SparkSession, tmp_path: Path) -> None:
     """As of a time far behind all calendars, too."""
     partition = tmp_path / "logs" / "__consumer_offsets-3"

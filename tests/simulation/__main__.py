@@ -19,6 +19,7 @@ _AT_A_TIME = 20
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("seeds", help="a seed, or the first and the one behind the last: 0-20000")
+    parser.add_argument("--processes", type=int, default=os.cpu_count(), help="how many seeds run side by side")
     parser.add_argument("--bug", choices=list(BUGS), help="with this bug put back")
     args = parser.parse_args()
     first, _, end = args.seeds.partition("-")
@@ -27,7 +28,7 @@ def main() -> None:
         return
     seeds = range(int(first), int(end))
     began, counts, failed = time.perf_counter(), Counter[str](), 0
-    with multiprocessing.Pool(os.cpu_count(), logging.disable, (logging.CRITICAL,)) as pool:
+    with multiprocessing.Pool(args.processes, logging.disable, (logging.CRITICAL,)) as pool:
         for told, failure in pool.imap_unordered(partial(_tried, args.bug), seeds, _AT_A_TIME):
             counts.update(told)
             if failure:

@@ -150,6 +150,8 @@ class History:
     reads: list[Read] = field(default_factory=list)
     removals: list[Removal] = field(default_factory=list)
     expiries: list[Expired] = field(default_factory=list)
+    cleanups: list[float] = field(default_factory=list)
+    """When groups went that had neither members nor offsets."""
     joins: list[Joined] = field(default_factory=list)
     syncs: list[Synced] = field(default_factory=list)
     commits: list[Fenced] = field(default_factory=list)

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from tests.simulation.history import NEVER, History, Outcome, Synced, Violation
+from tests.simulation.history import NEVER, History, Joined, Outcome, Synced, Violation
 
 
 def check(history: History) -> None:
@@ -43,20 +43,38 @@ def _check_generations(history: History) -> None:
 
 
 def _is_forgotten(history: History, group: str, began: float, ended: float) -> bool:
-    """Whether a group may have gone meanwhile with all that it had, and begun anew."""
-    return any(one.group == group and began < one.at < ended for one in history.expiries)
+    """Whether a group may have gone meanwhile with all that it had, or because it had nothing, and begun anew."""
+    first_kept = min(
+        (write.in_effect_by for write in history.writes if any(key[0] == group for key in write.offsets)), default=NEVER
+    )
+    return any(one.group == group and began < one.at < ended for one in history.expiries) or any(
+        began < at < min(ended, first_kept) for at in history.cleanups
+    )
 
 
 def _check_instances(history: History) -> None:
-    """Whoever takes the place of a static member fences the one before."""
+    """Whoever takes the place of a static member fences the one before.
+
+    Not if that happened in a generation that never came to be: it is written down when the leader has synced, and until
+    then a crash leads back to the generation before, and to who was a member there.
+    """
     for heard in history.commits:
         if heard.instance is None:
             continue
         own = max((join.ended for join in history.joins if join.member == heard.member), default=0.0)
         for join in history.joins:
+            if heard.generation < join.generation and not _came_to_be(history, join, heard.began):
+                continue
             takes_place = join.group == heard.group and join.instance == heard.instance and join.member != heard.member
             if takes_place and own < join.began and join.ended < heard.began:
                 raise Violation(f"{heard}: {join} had taken its place")
+
+
+def _came_to_be(history: History, join: Joined, at: float) -> bool:
+    """Whether somebody had got a share by then in the generation of a join, or in a later one."""
+    return any(
+        sync.group == join.group and sync.generation >= join.generation and sync.ended < at for sync in history.syncs
+    )
 
 
 def _check_epochs(history: History) -> None:

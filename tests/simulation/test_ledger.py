@@ -1,6 +1,7 @@
 """Histories written by hand, each of which breaks one promise: the ledger says so."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import pytest
 
@@ -168,3 +169,27 @@ def test_offsets_of_a_group_without_members_may_expire() -> None:
     ledger.expiries.append(Expired("g", 4))
     ledger.reads.append(Read(KEY, None, 5, 6))
     ledger.check()
+
+
+@pytest.mark.parametrize("has_offsets", [False, True])
+def test_a_group_that_has_nothing_may_go_and_begin_anew(has_offsets: bool) -> None:
+    ledger = Ledger()
+    if has_offsets:
+        _committed(ledger, 1, 2, 3)
+    ledger.syncs.append(Synced("g", 1, "a", frozenset({0}), 0, 1))
+    ledger.cleanups.append(4)
+    ledger.syncs.append(Synced("g", 1, "b", frozenset({0}), 5, 6))
+    with pytest.raises(Violation) if has_offsets else nullcontext():
+        ledger.check()
+
+
+@pytest.mark.parametrize("came_to_be", [False, True])
+def test_a_generation_that_nobody_has_got_a_share_of_may_never_have_been(came_to_be: bool) -> None:
+    ledger = Ledger()
+    ledger.joins.append(Joined("g", 1, "i-old", 0, 1, instance="i"))
+    ledger.joins.append(Joined("g", 2, "i-new", 2, 3, instance="i"))
+    if came_to_be:
+        ledger.syncs.append(Synced("g", 2, "i", frozenset({0}), 3, 4))
+    ledger.commits.append(Fenced("g", 1, 5, 6, member="i-old", instance="i"))
+    with pytest.raises(Violation) if came_to_be else nullcontext():
+        ledger.check()

@@ -81,6 +81,7 @@ class Life:
         files = world.machine.boot(fault_within=fault_within)
         self.broker = ControlledBroker(_CONFIG, files, world.clock, world.loop, on_failure=self.failures.append)
         self.broker.housekeeper._pace.is_hurried = True
+        self.broker.turns.never_end()
         if world.seed % 2:
             self.broker.short_way.open()
         self.server = Server(self.broker, world.loop)
@@ -266,6 +267,7 @@ class World:
                     self.life.broker.groups.cleanup_group_metadata()
                     self.life.broker.wake_timers()
                 case "house":
+                    self.ledger.cleanups.append(self.loop.time())
                     self.life.broker.groups.cleanup_group_metadata()
                     self.life.broker.wake_timers()
 

@@ -26,12 +26,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on two cores, with little ceremony, for the data of tests is small.
 
+    Java compiles quickly rather than well. As it keeps little room for what is compiled so, it is given more: else it
+    would throw compiled code away again and again.
     With KOHORT_TEST_CLUSTER, on a cluster of two workers that is started for it.
     """
     settings = {
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m",
     }
     with contextlib.ExitStack() as running:
         master = "local[2]"

@@ -17,6 +17,7 @@ from kohort.spark.follow import Batch, CannotFollow, follow
 from kohort.spark.order import Order
 from kohort.spark.schema import LOG_TABLES
 from kohort.testing import Broker
+from tests.slow import slow
 from tests.spark.live_broker import SETTINGS, TOPIC, Transaction, commit
 from tests.spark.runs import Watched, by_place, rows_in, rows_read
 
@@ -68,7 +69,7 @@ def offset_of(out: Path, group: str) -> int | None:
     return next((row["committed_offset"] for row in table(out, "current_offsets") if row["group"] == group), None)
 
 
-@pytest.mark.parametrize("is_live", [True, False], ids=["a cluster", "files"])
+@pytest.mark.parametrize("is_live", [True, pytest.param(False, marks=slow)], ids=["a cluster", "files"])
 def test_a_commit_is_in_the_tables_soon(
     spark: SparkSession, tmp_path: Path, is_live: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,1 @@
+"""Everything that takes too long for `make test`, in one go."""
