@@ -1,6 +1,6 @@
 """`make bench`: every figure of this project's ground, measured in one run and told as ratios.
 
-python -m bench [--quick | --huge] [--coordinator | --broker | --spark | --load] [--json FILE]
+python -m bench [--quick | --huge] [--coordinator | --broker | --secure | --spark | --report | --load] [--json FILE]
 """
 
 import argparse
@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import broker, following, heartbeats, kafka, spark
+from bench import broker, following, heartbeats, kafka, permissions, reporting, secure, spark
 from bench.beside import FULL, QUICK
 from bench.logs import write_log
 from bench.rows import all_hold, bounded, show
@@ -146,16 +146,19 @@ def main() -> None:
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--coordinator", action="store_true", help="the coordinator only")
     only.add_argument("--broker", action="store_true", help="the broker only, beside Kafka and kfake")
+    only.add_argument("--secure", action="store_true", help="commits with TLS, logins and ACLs, beside Kafka's own")
     only.add_argument("--spark", action="store_true", help="the pipeline on Spark only")
+    only.add_argument("--report", action="store_true", help="the report of 100 million records only (20 GB)")
     only.add_argument("--load", action="store_true", help="2,000 connections for a minute, and nothing else")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
-    is_all = not (args.coordinator or args.broker or args.spark or args.load)
+    is_all = not (args.coordinator or args.broker or args.secure or args.spark or args.report or args.load)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
         work = Path(temporary)
         if is_all or args.coordinator:
             rows += coordinating()
+            rows += permissions.measure()
         if is_all:
             rows += loading(work)
             rows += recovering(work)
@@ -163,9 +166,13 @@ def main() -> None:
             rows += growing(work, (1_000_000, 10_000_000) if args.quick else (1_000_000, 10_000_000, 100_000_000))
         if is_all or args.broker:
             rows += broker.measure(work / "broker", QUICK if args.quick else FULL)
+        if is_all or args.secure:
+            rows += secure.measure(work / "secure", secure.QUICK if args.quick else secure.FULL)
         if is_all or args.spark:
             rows += spark.measure(work / "spark", args.quick, args.huge)
             rows += following.measure(work / "following")
+        if args.report:
+            rows += reporting.measure(work / "report", args.quick)
         if args.load:
             rows += heartbeats.measure(work / "load", 10 if args.quick else heartbeats.SECONDS)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

@@ -22,34 +22,41 @@ _QUIET_CORES = 0.25
 
 
 def committing(beside: Beside, plan: Plan, work: Path) -> list[Row]:
-    rows = []
-    for server in beside.all:
-        progress(f"{server.name} warms up")
-        for conns, depth in ((4, 64), (64, 1)):
-            client.run("commit", server.address, **_flags(conns, depth, plan.warm_up_s / 2))
-        server.await_rest()
-        rows.append(told(f"{server.name}, warm and at rest", f"{server.processor_share(2):.1%} of a core"))
+    rows = [warmed_up(server, plan) for server in beside.all]
     for conns, depth in SHAPES:
         rows += _in_shape(conns, depth, beside, plan, work)
     return rows
 
 
-def _in_shape(conns: int, depth: int, beside: Beside, plan: Plan, work: Path) -> list[Row]:
+def warmed_up(server: Server, plan: Plan) -> Row:
+    """What it takes of a core when all is compiled that is worth it."""
+    progress(f"{server.name} warms up")
+    for conns, depth in ((4, 64), (64, 1)):
+        client.run("commit", server.address, **flags_of(server, conns, depth, plan.warm_up_s / 2))
+    server.await_rest()
+    return told(f"{server.name}, warm and at rest", f"{server.processor_share(2):.1%} of a core")
+
+
+def in_turns(conns: int, depth: int, of: list[Server], plan: Plan) -> tuple[dict[str, Figures], list[Row]]:
+    """The medians of a shape by server, and what is told of them."""
     progress(f"commits, {conns} × {depth}")
-    flags = _flags(conns, depth, plan.seconds)
 
     def commit(server: Server, _: int) -> Figures:
         attempts: list[Figures] = []
         while not attempts or (attempts[-1]["other_cores"] > _QUIET_CORES and len(attempts) < plan.attempts):
             meter = Meter(server)
-            attempts.append(client.run("commit", server.address, **flags) | meter.read())
-        quietest = min(attempts, key=lambda attempt: attempt["other_cores"])
-        return quietest | {"server_cores": quietest["server_s"] / (_LEAD_S + plan.seconds)}
+            run = client.run("commit", server.address, **flags_of(server, conns, depth, plan.seconds))
+            attempts.append(run | meter.read())
+        return min(attempts, key=lambda attempt: attempt["other_cores"])
 
-    runs = medians(plan.rounds, beside.all, commit)
+    runs = medians(plan.rounds, of, commit)
     rows = [told(f"commits, {conns} × {depth}: {name}", _figure(run)) for name, run in runs.items()]
     others = max(run["other_cores"] for run in runs.values())
-    rows.append(told("... other work on this machine meanwhile", f"{others:.2f} cores"))
+    return runs, [*rows, told("... other work on this machine meanwhile", f"{others:.2f} cores")]
+
+
+def _in_shape(conns: int, depth: int, beside: Beside, plan: Plan, work: Path) -> list[Row]:
+    runs, rows = in_turns(conns, depth, beside.all, plan)
     if beside.kafka is not None:
         theirs, ours = runs[beside.kafka.name], runs[beside.os.name]
         rows += [
@@ -62,14 +69,20 @@ def _in_shape(conns: int, depth: int, beside: Beside, plan: Plan, work: Path) ->
             rows.append(bounded("... requests/s against Kafka, flush always", ratio, 0.7, digits=2))
     if plan.is_full:
         with servers.nothing(work / f"nothing-{conns}") as nothing:
-            ceiling = client.run("commit", nothing.address, **flags, prepare="false")["rate"]
-        ratio = ceiling / max(run["rate"] for run in runs.values())
-        rows.append(bounded("... what the load client can show, against the fastest", ratio, 1.5, digits=2))
+            rows.append(ceiling(nothing, conns, depth, plan, runs))
     return rows
 
 
-def _flags(conns: int, depth: int, seconds: float) -> dict[str, object]:
-    return {"conns": conns, "depth": depth, "lead": f"{_LEAD_S}s", "for": f"{seconds}s"}
+def ceiling(nothing: Server, conns: int, depth: int, plan: Plan, runs: dict[str, Figures]) -> Row:
+    """Whether the load client could have shown more than any of the servers did."""
+    most = client.run("commit", nothing.address, **flags_of(nothing, conns, depth, plan.seconds), prepare="false")
+    ratio = most["rate"] / max(run["rate"] for run in runs.values())
+    return bounded("... what the load client can show, against the fastest", ratio, 1.5, digits=2)
+
+
+def flags_of(server: Server, conns: int, depth: int, seconds: float) -> dict[str, object]:
+    load = {"conns": conns, "depth": depth, "lead": f"{_LEAD_S}s", "for": f"{seconds}s", "server": server.pid}
+    return server.login | load
 
 
 def _figure(run: Figures) -> str:

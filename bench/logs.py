@@ -37,6 +37,7 @@ from kohort.records.offsets_topic import (
 )
 
 BLOCK_RECORDS = 300_000
+GROUPS = 2_000
 SEGMENT_BYTES = 104_857_600
 START_MS = 1_790_000_000_000
 
@@ -49,10 +50,10 @@ _COMMITTED, _COMMIT_TIMESTAMP = 2, 16
 """Where these stand in the value of a commit without metadata."""
 
 
-def block(seed: int = 7) -> tuple[bytes, int]:
+def block(seed: int = 7, group_count: int = GROUPS) -> tuple[bytes, int]:
     """About `BLOCK_RECORDS` records, and how many offsets they take."""
     rng = random.Random(seed)
-    groups = [(f"payments-service-{n:04d}", rng.choice(_TOPICS), rng.choice(_SIZES)) for n in range(2000)]
+    groups = [(f"payments-service-{n:04d}", rng.choice(_TOPICS), rng.choice(_SIZES)) for n in range(group_count)]
     out, offset, commits = bytearray(), 0, 0
     reached: Counter[tuple[str, int]] = Counter()
     while offset < BLOCK_RECORDS:
@@ -119,9 +120,9 @@ def _group_record(offset: int, now: int, group: str) -> Record:
     return Record(offset, now, encode_key(GroupKey(group)), encode_value(value))
 
 
-def write_log(directory: Path, records: int, *, partitions: int = 1, seed: int = 7) -> int:
+def write_log(directory: Path, records: int, *, partitions: int = 1, seed: int = 7, groups: int = GROUPS) -> int:
     """A log of at least so many records under `directory`; returns how many there are."""
-    data, span = block(seed)
+    data, span = block(seed, groups)
     blocks = _Blocks(data)
     repeats = -(-records // (span * partitions))
     for partition in range(partitions):

@@ -1,23 +1,26 @@
 """The brokers that are measured, each as a process of its own on a free port: Apache Kafka, kfake and kohort.
 
 Kafka runs as one KRaft process with what it has by default: the settings, and the options that its start script gives
-to Java. The replication factors of its own topics are 1, as in the configuration that it is shipped with.
+to Java. The replication factors of its own topics are 1, as in the configuration that it is shipped with. Kafka and
+kohort are also to be had behind TLS and SASL, for those who are in `Secrets`.
 """
 
 import contextlib
 import os
 import re
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import client, kafka
+from bench.secrets import ADMIN, LOGIN_MODULES, MECHANISM, PROTOCOL, USER, Secrets
 
 KAFKA_VERSION = "4.3.1"
 _DEADLINE_S = 120
@@ -34,6 +37,7 @@ _JAVA_OPTIONS = (
     "-Djava.awt.headless=true",
     "-Dorg.slf4j.simpleLogger.logFile=System.out",
 )
+BEHIND_BOTH = f", {PROTOCOL} and ACLs"
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
 
 
@@ -46,6 +50,8 @@ class Server:
     pid: int
     ready_s: float
     """From the start of the process to its first answer."""
+    login: dict[str, object] = field(default_factory=dict)
+    """What the load client is told, so that it gets in."""
 
     @property
     def address(self) -> str:
@@ -80,7 +86,9 @@ Start = Callable[[Path], AbstractContextManager[Server]]
 """Starts a server that keeps its data under a directory."""
 
 
-def apache_kafka(settings: dict[str, str]) -> Start:
+def apache_kafka(settings: dict[str, str], secrets: Secrets | None = None) -> Start:
+    protocol = "PLAINTEXT" if secrets is None else PROTOCOL
+
     @contextlib.contextmanager
     def start(work: Path) -> Iterator[Server]:
         work.mkdir(parents=True)
@@ -90,15 +98,17 @@ def apache_kafka(settings: dict[str, str]) -> Start:
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{controller}",
-            "listeners": f"PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
-            "advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}",
+            "listeners": f"{protocol}://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"{protocol}://127.0.0.1:{port}",
             "controller.listener.names": "CONTROLLER",
             "log.dirs": str(work / "data"),
             "offsets.topic.replication.factor": "1",
             "transaction.state.log.replication.factor": "1",
             "transaction.state.log.min.isr": "1",
         }
-        properties.write_text("".join(f"{name}={value}\n" for name, value in (given | settings).items()))
+        if secrets is not None:
+            given |= _behind_both(secrets)
+        _write_properties(properties, given | settings)
         java = ["java", *_JAVA_OPTIONS, "-cp", f"{libs}/*"]
         format_storage = [
             *java,
@@ -110,22 +120,49 @@ def apache_kafka(settings: dict[str, str]) -> Start:
             str(properties),
         ]
         subprocess.run(format_storage, stdout=subprocess.DEVNULL, check=True)
-        with running(f"Kafka {KAFKA_VERSION}", [*java, "kafka.Kafka", str(properties)], port, work) as server:
+        command = [*java, "kafka.Kafka", str(properties)]
+        name = f"Kafka {KAFKA_VERSION}{'' if secrets is None else BEHIND_BOTH}"
+        with running(name, command, port, work, secrets) as server:
             yield server
 
     return start
 
 
-def kohort(settings: dict[str, str]) -> Start:
+def _behind_both(secrets: Secrets) -> dict[str, str]:
+    """The broker speaks to itself as the administrator. Its controller, on a port of its own, asks nobody who he is."""
+    return {
+        **secrets.settings(acls=True),
+        "super.users": f"User:{ADMIN};User:ANONYMOUS",
+        "listener.security.protocol.map": f"CONTROLLER:PLAINTEXT,{PROTOCOL}:{PROTOCOL}",
+        "inter.broker.listener.name": PROTOCOL,
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        f"listener.name.{PROTOCOL.lower()}.{MECHANISM.lower()}.sasl.jaas.config": (
+            f"{LOGIN_MODULES}.scram.ScramLoginModule required;"
+        ),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(secrets.authority),
+    }
+
+
+def _write_properties(path: Path, properties: dict[str, str]) -> None:
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()))
+
+
+def kohort(settings: dict[str, str], secrets: Secrets | None = None, *, acls: bool = True) -> Start:
     @contextlib.contextmanager
     def start(work: Path) -> Iterator[Server]:
         work.mkdir(parents=True)
-        port = free_port()
-        command = [str(Path(sys.executable).parent / "kohort"), "serve", "--listen", f"127.0.0.1:{port}"]
-        command += ["--data", str(work / "data")]
-        for name, value in settings.items():
-            command += ["--set", f"{name}={value}"]
-        with running(f"kohort, flush {settings['log.flush.mode']}", command, port, work) as server:
+        port, properties = free_port(), work / "server.properties"
+        name, listener = f"kohort, flush {settings['log.flush.mode']}", f"127.0.0.1:{port}"
+        given = settings
+        if secrets is not None:
+            name += BEHIND_BOTH if acls else f", {PROTOCOL}"
+            listener = f"{PROTOCOL}://{listener}"
+            given = given | secrets.settings(acls=acls)
+        _write_properties(properties, given)
+        command = [str(Path(sys.executable).parent / "kohort"), "serve", "--listen", listener]
+        command += ["--data", str(work / "data"), "--config", str(properties)]
+        with running(name, command, port, work, secrets) as server:
             yield server
 
     return start
@@ -141,27 +178,31 @@ def kfake(work: Path) -> Iterator[Server]:
 
 
 @contextlib.contextmanager
-def nothing(work: Path) -> Iterator[Server]:
+def nothing(work: Path, secrets: Secrets | None = None) -> Iterator[Server]:
     """A server that answers without doing anything: what it reaches is what the load client can show."""
     work.mkdir(parents=True)
     port = free_port()
     command = [str(client.program("load")), "nothing", "-addr", f"127.0.0.1:{port}"]
-    with running("nothing", command, port, work) as server:
+    if secrets is not None:
+        command += ["-certificate", str(secrets.broker)]
+    with running("nothing", command, port, work, secrets) as server:
         yield server
 
 
 @contextlib.contextmanager
-def running(name: str, command: list[str], port: int, work: Path) -> Iterator[Server]:
+def running(name: str, command: list[str], port: int, work: Path, secrets: Secrets | None = None) -> Iterator[Server]:
+    context = None if secrets is None else ssl.create_default_context(cafile=secrets.authority)
+    login = {} if secrets is None else secrets.login(USER)
     log = work / "output.txt"
     with log.open("wb") as output:
         began = time.perf_counter()
         process = subprocess.Popen(command, stdout=output, stderr=output, cwd=work)
         try:
-            while not _answers(port):
+            while not _answers(port, context):
                 if process.poll() is not None or time.perf_counter() > began + _DEADLINE_S:
                     raise RuntimeError(f"{name} is not ready: {log.read_text()[-2000:]}")
                 time.sleep(0.002)
-            yield Server(name, port, process.pid, time.perf_counter() - began)
+            yield Server(name, port, process.pid, time.perf_counter() - began, login)
             if process.poll() is not None:
                 raise RuntimeError(f"{name} ended by itself: {log.read_text()[-2000:]}")
         finally:
@@ -173,10 +214,13 @@ def running(name: str, command: list[str], port: int, work: Path) -> Iterator[Se
                 process.wait()
 
 
-def _answers(port: int) -> bool:
-    """Whether ApiVersions is answered without an error."""
+def _answers(port: int, context: ssl.SSLContext | None = None) -> bool:
+    """Whether ApiVersions is answered without an error; nobody has to log in before that."""
     try:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as connection:
+        with contextlib.ExitStack() as stack:
+            connection = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10))
+            if context is not None:
+                connection = stack.enter_context(context.wrap_socket(connection, server_hostname="127.0.0.1"))
             connection.sendall(_API_VERSIONS)
             with connection.makefile("rb") as answer:
                 head = answer.read(10)

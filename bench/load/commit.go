@@ -24,18 +24,20 @@ func commit(args []string) error {
 	lead := flags.Duration("lead", time.Second, "time before the measurement")
 	prepare := flags.Bool("prepare", true, "make the topic first and wait for the coordinators")
 	length := flags.Duration("for", 4*time.Second, "time of the measurement")
+	server := flags.Int("server", 0, "number of the server's process, to see what it uses; 0: not here")
+	security := securityFlags(flags)
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	debug.SetGCPercent(400)
 	if *prepare {
-		if err := prepareCommits(*addr); err != nil {
+		if err := prepareCommits(*addr, security); err != nil {
 			return err
 		}
 	}
 	committers := make([]*committer, *conns)
 	for number := range committers {
-		connection, err := dial(*addr)
+		connection, err := security.dial(*addr)
 		if err != nil {
 			return err
 		}
@@ -44,12 +46,13 @@ func commit(args []string) error {
 	}
 	begin := time.Now().Add(*lead)
 	end := begin.Add(*length)
-	usedBefore := make(chan float64, 1)
-	time.AfterFunc(*lead, func() { usedBefore <- processorSeconds() })
+	usedBefore := make(chan [2]float64, 1)
+	time.AfterFunc(*lead, func() { usedBefore <- [2]float64{processorSeconds(), processorSecondsOf(*server)} })
 	if err := together(*conns, func(number int) error { return committers[number].run(begin, end) }); err != nil {
 		return err
 	}
-	used := processorSeconds() - <-usedBefore
+	before := <-usedBefore
+	used, usedByServer := processorSeconds()-before[0], processorSecondsOf(*server)-before[1]
 	parts := make([]latencies, *conns)
 	for number, committer := range committers {
 		parts[number] = committer.measured
@@ -61,18 +64,22 @@ func commit(args []string) error {
 		"p99_ms":       all.at(0.99),
 		"answers":      len(all),
 		"client_cores": used / length.Seconds(),
+		"server_cores": usedByServer / length.Seconds(),
 	})
 }
 
-// prepareCommits makes the topic and has every group's coordinator loaded.
-func prepareCommits(addr string) error {
-	connection, err := dial(addr)
+// prepareCommits makes the topic and has every group's coordinator loaded. Who logs in is not one who may make topics:
+// `permit` has done that then.
+func prepareCommits(addr string, security *security) error {
+	connection, err := security.dial(addr)
 	if err != nil {
 		return err
 	}
 	defer connection.Close()
-	if err := makeTopic(connection, commitTopic, commitPartitions); err != nil {
-		return err
+	if security.user == "" {
+		if err := makeTopic(connection, commitTopic, commitPartitions); err != nil {
+			return err
+		}
 	}
 	for number := range commitGroups {
 		if err := awaitCoordinator(connection, commitGroup(number)); err != nil {
@@ -83,7 +90,7 @@ func prepareCommits(addr string) error {
 }
 
 func commitGroup(number int) string {
-	return fmt.Sprintf("bench-%d", number%commitGroups)
+	return fmt.Sprintf("%s%d", groupPrefix, number%commitGroups)
 }
 
 // committer is one connection with its requests.

@@ -5,6 +5,9 @@
 // figures as one JSON object and ends with status 1 if anything but the expected answer came.
 //
 //	load commit    -addr HOST:PORT -conns 64 -depth 1 -lead 1s -for 4s
+//	load permit    -addr HOST:PORT -authority FILE -user ADMIN -password-file FILE -mechanism PLAIN
+//	               -to USER -to-password-file FILE
+//	load refused   -addr HOST:PORT -authority FILE -user USER -password-file FILE
 //	load group     -addr HOST:PORT -members 100
 //	load heartbeat -addr HOST:PORT -conns 2000 -groups 1000 -members 3 -for 60s
 //	load produce   -addr HOST:PORT -topic T -partitions 4 -acks 1 -mib 400
@@ -13,17 +16,24 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 )
 
+const clockTicks = 100 // a second, in /proc
+
 var commands = map[string]func(args []string) error{
 	"commit":    commit,
+	"permit":    permit,
+	"refused":   refused,
 	"group":     group,
 	"heartbeat": heartbeat,
 	"produce":   produce,
@@ -33,7 +43,7 @@ var commands = map[string]func(args []string) error{
 
 func main() {
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: load commit|group|heartbeat|produce|fetch|nothing [flags]")
+		fmt.Fprintln(os.Stderr, "usage: load commit|permit|refused|group|heartbeat|produce|fetch|nothing [flags]")
 		os.Exit(2)
 	}
 	if err := commands[os.Args[1]](os.Args[2:]); err != nil {
@@ -59,6 +69,19 @@ func processorSeconds() float64 {
 		panic(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+// processorSecondsOf is the same of another process of this machine; nothing if there is none of that number.
+func processorSecondsOf(process int) float64 {
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
+	if err != nil {
+		return 0
+	}
+	// Behind the name, which may hold anything, user and system time are the 12th and the 13th field.
+	fields := strings.Fields(string(content[bytes.LastIndexByte(content, ')')+1:]))
+	user, _ := strconv.ParseFloat(fields[11], 64)
+	system, _ := strconv.ParseFloat(fields[12], 64)
+	return (user + system) / clockTicks
 }
 
 // together runs work for each number below count, all at the same time, and returns what went wrong.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"encoding/binary"
 	"net"
 
@@ -11,12 +12,22 @@ import (
 // is what this client can reach on this machine; a broker that comes near is faster than the client can show.
 func nothing(args []string) error {
 	flags, addr := options("nothing")
+	certificate := flags.String("certificate", "", "a file with a certificate and its key; none: no TLS")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	listener, err := net.Listen("tcp", *addr)
 	if err != nil {
 		return err
+	}
+	if *certificate != "" {
+		pair, err := tls.LoadX509KeyPair(*certificate, *certificate)
+		if err != nil {
+			return err
+		}
+		listener = tls.NewListener(listener, &tls.Config{
+			Certificates: []tls.Certificate{pair}, DynamicRecordSizingDisabled: true,
+		})
 	}
 	for {
 		plain, err := listener.Accept()

@@ -8,17 +8,19 @@ import (
 )
 
 const (
-	noError                 = 0
-	unknownTopicOrPartition = 3
-	leaderNotAvailable      = 5
-	notLeader               = 6
-	coordinatorLoading      = 14
-	coordinatorNotAvailable = 15
-	notCoordinator          = 16
-	unknownMember           = 25
-	rebalanceInProgress     = 27
-	topicExists             = 36
-	memberIDRequired        = 79
+	noError                  = 0
+	unknownTopicOrPartition  = 3
+	leaderNotAvailable       = 5
+	notLeader                = 6
+	coordinatorLoading       = 14
+	coordinatorNotAvailable  = 15
+	notCoordinator           = 16
+	unknownMember            = 25
+	rebalanceInProgress      = 27
+	topicAuthorizationFailed = 29
+	groupAuthorizationFailed = 30
+	topicExists              = 36
+	memberIDRequired         = 79
 
 	startPatience = 60 * time.Second
 
