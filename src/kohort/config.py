@@ -58,6 +58,8 @@ class GroupConfig:
     group_max_session_timeout_ms: int = 1_800_000
     group_initial_rebalance_delay_ms: int = 3_000
     group_max_size: int = 2_147_483_647
+    group_max_bytes: int = 67_108_864
+    group_coordinator_max_bytes: int = 268_435_456
     inter_broker_protocol_version: str = "2.6"
     offset_metadata_max_bytes: int = 4_096
     offsets_commit_timeout_ms: int = 5_000

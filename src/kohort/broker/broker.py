@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from kohort.broker.call import Call
 from kohort.broker.coordinator_logs import CoordinatorLog, LocalMarkers
 from kohort.broker.durable import Durable
 from kohort.broker.fetch_sessions import FetchSessions
@@ -12,11 +13,16 @@ from kohort.broker.fetch_waiting import LongPolls
 from kohort.broker.housekeeping import Housekeeper
 from kohort.broker.leading import leader_epoch
 from kohort.broker.producer_ids import ProducerIds
+from kohort.broker.quotas.client_quotas import ClientQuotas
+from kohort.broker.security.authorizer import Authorizer
+from kohort.broker.security.security_log import SecurityLog
+from kohort.broker.security.users import Users
 from kohort.broker.settings import BrokerConfig, topic_config, with_changes
 from kohort.broker.settings_file import Changes, SettingsFile
 from kohort.broker.short_way import ShortWay
 from kohort.broker.topic_maker import TopicMaker
 from kohort.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, Topics
+from kohort.broker.turns import Turns
 from kohort.clock import Clock
 from kohort.config import LogConfig
 from kohort.errors import ClientError, CorruptLog, StorageFailed
@@ -60,6 +66,7 @@ class Broker:
         self.producer_ids = ProducerIds(files, config.data, self.topics.directory.logs.values())
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, clock)
         self.long_polls = LongPolls(self, loop)
+        self.turns = Turns(loop)
         self.flusher = Flusher(config.log_flush_mode, clock, journal=self.topics.directory.journal)
         self._flusher_threads = FlusherThreads(self.flusher, self._fail_later, SYNCS_AT_A_TIME)
         self._on_failure = on_failure
@@ -70,6 +77,13 @@ class Broker:
         self.maker = TopicMaker(self, self._lead)
         self._readers: dict[Log, list[Callable[[], None]]] = {}
         self.durable = Durable(self.flusher, loop, self._on_progress, self.wake_timers)
+        self.security_log = SecurityLog(self.topics, self.durable, clock.now_ms)
+        self.authorizer = Authorizer.configured(config, self.security_log)
+        """Who decides what somebody may do; None: everybody may do everything."""
+        self.quotas = ClientQuotas(
+            self.security_log, clock, windows=config.quota_window_num, window_s=config.quota_window_size_seconds
+        )
+        self.users = Users(self.security_log)
         self.host, self.port = config.host, config.port
         self.groups = self._make_groups()
         self.short_way = ShortWay(config.group)
@@ -105,7 +119,7 @@ class Broker:
         self.groups.handle_txn_completion(marker.producer_id, (marker.partition.partition,), is_commit=marker.is_commit)
 
     def start(self, port: int) -> None:
-        """The listener is there, on this port: begin to coordinate."""
+        """The first listener is there, on this port: begin to coordinate."""
         self.port = port
         self.groups.startup()
         self.transactions.startup()
@@ -122,6 +136,7 @@ class Broker:
             self._timer.cancel()
         self.housekeeper.close()
         self.maker.close()
+        self.turns.close()
         self.transactions.shutdown()
         self.groups.shutdown()
         self.long_polls.close()
@@ -133,10 +148,10 @@ class Broker:
         """Called by the flusher's thread."""
         self.loop.call_soon_threadsafe(self._on_failure, failure)
 
-    @property
-    def node(self) -> dict[str, Any]:
-        """This broker as answers tell of it."""
-        return {"node_id": self.config.broker_id, "host": self.host, "port": self.port, "rack": None}
+    def node_for(self, call: Call) -> dict[str, Any]:
+        """This broker as whoever asks is told of it."""
+        host, port = call.told_address or (self.host, self.port)
+        return {"node_id": self.config.broker_id, "host": host, "port": port, "rack": None}
 
     def change_settings(self, changes: Changes, *, validate_only: bool = False) -> None:
         """What is said about settings while the broker runs becomes this; `BadSetting` if that cannot be."""
@@ -225,6 +240,10 @@ class Broker:
             wake()
 
     # Time
+
+    def call_later(self, delay_ms: int, action: Callable[[], None]) -> None:
+        """On the broker's clock."""
+        self.loop.call_later(delay_ms / 1000, action)
 
     def wake_timers(self) -> None:
         """Something may have been scheduled: be called when it is due."""

@@ -16,12 +16,17 @@ from time import perf_counter
 from typing import TYPE_CHECKING, cast
 
 from kohort.broker.api import Api
-from kohort.broker.authentication import may_ask
+from kohort.broker.authentication import EXPIRED, refusal_of
 from kohort.broker.call import Call
+from kohort.broker.entrance import Entrance
+from kohort.broker.peer import Peer
+from kohort.broker.quotas.metered_call import MeteredCall
 from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_header
-from kohort.errors import ErrorCode
+from kohort.errors import ClientError, ErrorCode
 
 if TYPE_CHECKING:
+    from kohort.broker.security.connection_limits import Admission
+    from kohort.broker.security.request_memory import RequestMemory
     from kohort.broker.server import Server
 
 logger = logging.getLogger(__name__)
@@ -42,8 +47,13 @@ _WRITE_AT_ONCE = 65_536
 class Connection(asyncio.Protocol):
     """One client."""
 
-    def __init__(self, server: "Server") -> None:
+    def __init__(
+        self, server: "Server", entrance: Entrance | None = None, admission: "Admission | None" = None
+    ) -> None:
         self._server = server
+        self._entrance = entrance = server.entrances[0] if entrance is None else entrance
+        self._admission = self._half_open = admission
+        """Its place among all connections, and the same as long as it has not said what it wants."""
         self._traffic = server.traffic
         self._buffer = bytearray()
         self._frames: deque[bytes] = deque()
@@ -55,22 +65,42 @@ class Connection(asyncio.Protocol):
         """Whether the server knows that there is something to be written."""
         self._is_serving = False
         self._is_clogged = False
+        self._mutes = 0
+        """How many times that it is to wait for have not passed yet."""
+        self._turns = server.broker.turns
+        self._is_queued = False
+        """It waits for its turn."""
+        self._is_heavy = False
+        """It was served when a turn was over."""
+        self._is_held = False
+        """Whether nothing is served: its client does not read, or has to wait."""
         self._is_paused = False
+        self._quotas = server.broker.quotas
+        self._memory = server.request_memory
+        self._taken = 0
+        """How much of that memory."""
+        self._is_starved = False
         self._last_words: str | None = None
         """Why the connection is closed when everything before is answered."""
         self._transport: asyncio.Transport | None = None
-        self._authenticator = None if server.new_authenticator is None else server.new_authenticator()
-        self._host = ""
+        self._authenticator = None if entrance.new_authenticator is None else entrance.new_authenticator()
+        self.peer = Peer(authenticator=self._authenticator, authorizer=server.broker.authorizer)
         self.last_active = 0.0
 
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self._host = f"/{transport.get_extra_info('peername')[0]}"
         self.last_active = self._server.loop.time()
         self._server.connections.add(self)
+        if self._half_open is not None:
+            self._half_open.give_up = self._give_up
         self._traffic.connections_opened += 1
+        self.peer.host = f"/{transport.get_extra_info('peername')[0]}"
+        try:
+            self.peer.principal, self.peer.told_address = self._entrance.greet(transport)
+        except ClientError as error:
+            self._close(str(error))
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
         self._server.connections.discard(self)
@@ -79,6 +109,14 @@ class Connection(asyncio.Protocol):
         self._frames.clear()
         self._begun.clear()
         self._buffer.clear()
+        self._server.slow_requests.end(self)
+        if self._memory is not None:
+            memory, taken = self._memory, self._taken
+            self._memory, self._taken = None, 0
+            memory.change(-taken)
+            memory.done(self)
+        if self._admission is not None:
+            self._admission.release()
 
     def data_received(self, data: bytes) -> None:
         self.last_active = self._server.loop.time()
@@ -87,19 +125,37 @@ class Connection(asyncio.Protocol):
             return
         if self._buffer:
             self._buffer += data
-            del self._buffer[: self._cut_frames(self._buffer)]
+            if end := self._cut_frames(self._buffer):
+                del self._buffer[:end]
+                self._note_begun_request()
         elif (end := self._cut_frames(data)) < len(data):
             self._buffer += memoryview(data)[end:]
+            self._note_begun_request()
         self._serve()
         if self._frames and not self._is_paused and self._has_read_enough():
             self._pause_reading()
 
     def pause_writing(self) -> None:
         self._pause_reading()
-        self._is_clogged = True
+        self._is_clogged = self._is_held = True
 
     def resume_writing(self) -> None:
         self._is_clogged = False
+        self._go_on()
+
+    def mute(self, ms: int) -> None:
+        """Serve nothing for so long, and read nothing: whoever asks too much has to wait (KIP-219)."""
+        self._pause_reading()
+        self._mutes += 1
+        self._is_held = True
+        self._server.broker.call_later(ms, self._unmute)
+
+    def _unmute(self) -> None:
+        self._mutes -= 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        self._is_held = self._is_clogged or self._mutes > 0
         self._serve()
 
     def _pause_reading(self) -> None:
@@ -112,12 +168,70 @@ class Connection(asyncio.Protocol):
             self._is_paused = False
             self._transport.resume_reading()
 
+    # Limits
+
+    @property
+    def is_read(self) -> bool:
+        return not self._is_paused
+
+    @property
+    def received(self) -> int:
+        return len(self._buffer)
+
+    def _note_begun_request(self) -> None:
+        """What stands at the front of the buffer is another request than before, or none."""
+        if self._memory is not None:
+            self._memory.done(self)
+        if self._buffer:
+            self._server.slow_requests.begin(self)
+        else:
+            self._server.slow_requests.end(self)
+
+    def _take_memory(self, memory: "RequestMemory") -> None:
+        """Count what is held; wait if there is no room for the rest of a request."""
+        held = sum(map(len, self._frames)) + self._begun_bytes + len(self._buffer)
+        change, self._taken = held - self._taken, held
+        if change:
+            memory.change(change)
+        self._is_starved = bool(self._buffer) and self._transport is not None and not memory.may_go_on(self)
+        if self._is_starved:
+            self._pause_reading()
+
+    def on_memory(self) -> None:
+        self._is_starved = False
+        self._serve()
+
+    def _look_after(self, call: Call) -> None:
+        """Its handler is done. By now it is known what the client wants and, if it matters, who he is."""
+        if isinstance(call, MeteredCall):
+            call.rest()
+        is_known = self._authenticator is None or self._authenticator.is_authenticated
+        if self._half_open is not None and is_known:
+            self._half_open.settle()
+            self._half_open = None
+
+    def _give_up(self, reason: str) -> bool:
+        if self._authenticator is not None and self._authenticator.is_authenticated:
+            return False
+        self.drop(reason)
+        return True
+
+    def drop(self, reason: str) -> None:
+        """End the connection at once, whatever is under way."""
+        if self._transport is not None:
+            logger.info("connection from %s is closed: %s", self.peer.host, reason)
+            self._transport.abort()
+            self._transport = None
+        self._frames.clear()
+
     # Frames
 
     def _cut_frames(self, data: bytes | bytearray) -> int:
         """Take whole frames out of `data`, and tell where the rest begins. Behind a frame that cannot be there is
         nothing more to be understood."""
         at, length, most = 0, len(data), self._server.max_request_bytes
+        if self._authenticator is not None and not self._authenticator.is_authenticated:
+            most = self._server.max_bytes_before_login
         while length - at >= _FRAME_HEAD:
             (size,) = _SIZE.unpack_from(data, at)
             if not 0 <= size <= most:
@@ -143,7 +257,10 @@ class Connection(asyncio.Protocol):
             return
         self._is_serving = True
         try:
-            while self._frames and not self._is_clogged and self._transport is not None and self._may_begin():
+            while self._frames and not self._is_held and self._transport is not None and self._may_begin():
+                if self._turns.is_over:
+                    self._wait_turn()
+                    break
                 self._handle(self._frames.popleft())
         finally:
             self._is_serving = False
@@ -152,8 +269,19 @@ class Connection(asyncio.Protocol):
                 self._server.write_soon(self)
         if self._last_words is not None and not self._frames and not self._begun:
             self._close(self._last_words)
-        if self._is_paused and not self._is_clogged and not self._frames:
+        if self._memory is not None:
+            self._take_memory(self._memory)
+        if self._is_paused and not self._is_held and not self._is_starved and not self._frames:
             self._resume_reading()
+
+    def _wait_turn(self) -> None:
+        if not self._is_queued:
+            self._is_queued = True
+            self._turns.wait(self._on_turn, is_heavy=self._is_heavy)
+
+    def _on_turn(self) -> None:
+        self._is_queued = self._is_heavy = False
+        self._serve()
 
     def _may_begin(self) -> bool:
         """Whether the next request may be looked at: nothing is open, or it has its place behind what is."""
@@ -179,9 +307,13 @@ class Connection(asyncio.Protocol):
         if api is None or not api.first <= header.api_version <= api.last:
             self._refuse(header, api)
             return
-        if self._authenticator is not None and not may_ask(self._authenticator, api.key):
-            self._hang_up(f"API {header.api_key} before it was said who asks")
-            return
+        if self._authenticator is not None:
+            refusal = refusal_of(self._authenticator, api.key)
+            if refusal is not None:
+                self._traffic.logins.expired += refusal is EXPIRED
+                self._hang_up(refusal)
+                return
+            self.peer.principal = self._authenticator.principal
         self._traffic.apis[api.key].requests[header.api_version] += 1
         call = self._begin(header, frame)
         try:
@@ -189,10 +321,14 @@ class Connection(asyncio.Protocol):
         except BadRequest as error:
             call.hang_up(str(error))
             return
+        if self._half_open is not None or call.is_metered:
+            self._look_after(call)
         server.broker.wake_timers()
 
     def _begin(self, header: RequestHeader, frame: bytes) -> Call:
-        call = Call(header, frame, self._host, self._send, self._hang_up, self._authenticator)
+        call = Call(header, frame, self.peer, self._send, self._hang_up)
+        if self._quotas.is_active:
+            call = MeteredCall(call, self._quotas, self.mute)
         self._begun.append(call)
         self._begun_bytes += len(frame)
         return call
@@ -211,7 +347,10 @@ class Connection(asyncio.Protocol):
         if self._transport is None:
             return
         traffic = self._traffic.apis[call.api_key]
-        traffic.times.record(perf_counter() - call.began)
+        now = perf_counter()
+        traffic.times.record(now - call.began)
+        if now > self._turns.ends:
+            self._is_heavy = self._turns.mark(now)
         for code in errors:
             traffic.errors[code] = traffic.errors.get(code, 0) + 1
         call.kept_answer = body
@@ -245,7 +384,7 @@ class Connection(asyncio.Protocol):
     def _close(self, reason: str) -> None:
         self.write_out()
         if self._transport is not None:
-            logger.info("connection from %s is closed: %s", self._host, reason)
+            logger.info("connection from %s is closed: %s", self.peer.host, reason)
             self._traffic.bad_requests += 1
             self._transport.close()
             self._transport = None

@@ -149,6 +149,10 @@ class FetchContext:
     def answer(self, found: Mapping[FetchKey, Found]) -> SessionAnswer:
         return SessionAnswer(ErrorCode.NONE, NO_SESSION, found)
 
+    def answer_nothing(self) -> SessionAnswer:
+        """Its client has to wait: nothing is told, and a session stays where it was."""
+        return self.answer({})
+
 
 class _Refused(FetchContext):
     def __init__(self, error: ErrorCode) -> None:
@@ -171,6 +175,9 @@ class _Full(FetchContext):
         partitions = {partition: _Cached(self.wanted[partition], what) for partition, what in found.items()}
         session_id = self._sessions.create(partitions, uses_topic_ids=self._uses_topic_ids)
         return SessionAnswer(ErrorCode.NONE, session_id, found)
+
+    def answer_nothing(self) -> SessionAnswer:
+        return SessionAnswer(ErrorCode.NONE, NO_SESSION, {})
 
 
 class _Incremental(FetchContext):

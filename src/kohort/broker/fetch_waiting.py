@@ -2,11 +2,12 @@
 
 A fetch reads at once. If that gives fewer bytes than it wants, it is put aside and hears when one of its logs may be
 read further; when enough has come together, or its time is over, it reads again from the start and answers whatever
-there is. An error ends the wait at once, except that a partition that does not exist is told of with the others.
+there is. An error ends the wait at once, except that a partition that does not exist, or not for whoever asks, is told
+of with the others. Permission is needed when the wait is over, not only when it begins.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -25,7 +26,11 @@ if TYPE_CHECKING:
 
 Results = Mapping[FetchKey, Found]
 
-_UNKNOWN = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
+_UNREADABLE = (
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+    ErrorCode.UNKNOWN_TOPIC_ID,
+    ErrorCode.TOPIC_AUTHORIZATION_FAILED,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,13 +42,19 @@ class Fetch:
     min_bytes: int
     max_bytes: int
     up_to: ReadUpTo
+    find_refused: Callable[[], Container[str | None]] | None = None
+    """Finds the topics that whoever asks may not read now; it is asked each time that they are read."""
 
 
 def read_all(topics: Topics, fetch: Fetch) -> dict[FetchKey, Found]:
     """Read each partition in turn, at most `max_bytes` together, but of the first that has any at least one batch."""
     results: dict[FetchKey, Found] = {}
     room, is_first = fetch.max_bytes, True
+    refused = () if fetch.find_refused is None else fetch.find_refused()
     for partition, wanted in fetch.wanted.items():
+        if refused and topic_of(partition, wanted) in refused:
+            results[partition] = Found(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+            continue
         found = _read(topics, partition, wanted, fetch.up_to, min(wanted.max_bytes, room), min_one=is_first)
         results[partition] = found
         if found.records:
@@ -90,9 +101,14 @@ def _named(topics: Topics, partition: FetchKey, wanted: Wanted) -> TopicPartitio
     return TopicPartition(wanted.topic, partition.partition)
 
 
+def topic_of(partition: FetchKey, wanted: Wanted) -> str | None:
+    """The name of the topic that a fetch wants, if it is known."""
+    return wanted.topic if isinstance(partition, TopicIdPartition) else partition.topic
+
+
 def log_of(topics: Topics, partition: FetchKey, wanted: Wanted) -> Log | None:
     """The log that a fetch wants, if there is one."""
-    name = wanted.topic if isinstance(partition, TopicIdPartition) else partition.topic
+    name = topic_of(partition, wanted)
     return None if name is None else topics.log(name, partition.partition)
 
 
@@ -134,7 +150,7 @@ class LongPolls:
             poll.finish()
 
     def _is_enough(self, fetch: Fetch, results: Results) -> bool:
-        known = {partition: found for partition, found in results.items() if found.error not in _UNKNOWN}
+        known = {partition: found for partition, found in results.items() if found.error not in _UNREADABLE}
         return (
             not known
             or sum(len(found.records) for found in known.values()) >= fetch.min_bytes
@@ -163,7 +179,7 @@ class _LongPoll:
         self._wakers: dict[FetchKey, tuple[Log, Callable[[], None]]] = {}
         for partition, found in results.items():
             log = log_of(polls.broker.topics, partition, fetch.wanted[partition])
-            if log is not None:
+            if log is not None and found.error is not ErrorCode.TOPIC_AUTHORIZATION_FAILED:
                 self._size += len(found.records)
                 self._seen[partition] = (found.next_offset, len(found.records))
                 self._wakers[partition] = (log, partial(self._wake, partition, log))

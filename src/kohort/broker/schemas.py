@@ -7,6 +7,7 @@ longer than all the rest of its start, so it is kept out of sight while kio is l
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
 _HYPOTHESIS = "hypothesis"
 
@@ -26,4 +27,10 @@ def _without_hypothesis() -> Iterator[None]:
 with _without_hypothesis():
     from kio.index import load_request_schema, load_response_schema
 
-__all__ = ["load_request_schema", "load_response_schema"]
+__all__ = ["api_name", "load_request_schema", "load_response_schema"]
+
+
+@cache
+def api_name(key: int, version: int) -> str:
+    """What Kafka calls an API."""
+    return load_request_schema(key, version).__name__.removesuffix("Request")

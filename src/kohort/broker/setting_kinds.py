@@ -26,6 +26,7 @@ class ConfigType(IntEnum):
     LONG = 5
     DOUBLE = 6
     LIST = 7
+    PASSWORD = 9
 
 
 class ConfigSource(IntEnum):
@@ -44,12 +45,19 @@ _LARGEST = {ConfigType.SHORT: (1 << 15) - 1, ConfigType.INT: (1 << 31) - 1, Conf
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A type and what limits it. Lists are tuples, in the order in which they were given."""
+    """A type and what limits it. Lists are tuples, in the order in which they were given.
+
+    What a password is stays with whoever reads it: no message says it, and nobody is told of it.
+    """
 
     type: ConfigType
     least: float = -math.inf
     most: float = math.inf
     choices: tuple[str, ...] = ()
+
+    @property
+    def is_secret(self) -> bool:
+        return self.type is ConfigType.PASSWORD
 
     def read(self, name: str, text: str) -> Any:
         """The text as a value; `BadSetting` if the setting cannot have it."""
@@ -62,7 +70,9 @@ class Kind:
         if self.choices:
             for one in value if isinstance(value, tuple) else (value,):
                 if one not in self.choices:
-                    raise BadSetting(f"{name} cannot be {text!r}: it must be {' or '.join(self.choices)}")
+                    raise BadSetting(
+                        f"{name} cannot be {text!r}: it must be {' or '.join(one or 'empty' for one in self.choices)}"
+                    )
         return value
 
     def _range(self) -> str:
@@ -118,4 +128,5 @@ _READERS: dict[ConfigType, Callable[[ConfigType, str], Any]] = {
     ConfigType.LONG: _read_integer,
     ConfigType.DOUBLE: _read_double,
     ConfigType.LIST: _read_list,
+    ConfigType.PASSWORD: _read_string,
 }

@@ -12,6 +12,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, NamedTuple
 
+from kohort.broker.security.ip_limits import parse_overrides
+from kohort.broker.security.listener_settings import (
+    LISTENER_FIELDS,
+    OF_A_LISTENER,
+    ListenerConfig,
+    check_for_all,
+    scope_of,
+)
+from kohort.broker.security.principal import read_principals
 from kohort.broker.setting_kinds import BadSetting, ConfigSource, ConfigType, Kind, text_of
 from kohort.broker.topic_settings import BY_BROKER_NAME, as_field, topic_config
 from kohort.config import FlushMode, GroupConfig, LogConfig, TransactionConfig
@@ -41,18 +50,33 @@ class BrokerConfig:
     num_partitions: int = 1
     delete_topic_enable: bool = True
     socket_request_max_bytes: int = 104_857_600
+    queued_max_request_bytes: int = -1
+    request_receive_timeout_ms: int = 30_000
+    max_connections: int = 2_147_483_647
+    max_connections_per_ip: int = 2_147_483_647
+    max_connections_per_ip_overrides: str = ""
+    max_connection_creation_rate: int = 2_147_483_647
+    max_connections_half_open: int = 1_000
+    connection_setup_timeout_ms: int = 30_000
     connections_max_idle_ms: int = 600_000
+    quota_window_num: int = 11
+    quota_window_size_seconds: int = 1
     fetch_max_bytes: int = 57_671_680
     max_incremental_fetch_session_cache_slots: int = 1_000
+    http_allow_anonymous: bool = False
     offsets_topic_segment_bytes: int = 104_857_600
     transaction_state_log_segment_bytes: int = 104_857_600
     log_flush_mode: FlushMode = FlushMode.ALWAYS
+    authorizer_class_name: str = ""
+    super_users: str = ""
+    allow_everyone_if_no_acl_found: bool = False
     log_cleaner_backoff_ms: int = 15_000
     log_cleaner_dedupe_buffer_size: int = 134_217_728
     group: GroupConfig = field(default_factory=GroupConfig)
     transaction: TransactionConfig = field(default_factory=TransactionConfig)
     log: LogConfig = field(default_factory=LogConfig)
-    given: Mapping[str, str] = field(default_factory=dict)
+    listener: ListenerConfig = field(default_factory=ListenerConfig)
+    given: Mapping[str, str] = field(default_factory=dict, repr=False)
     """What was said about settings when the broker was started, as it was said."""
     changed: Mapping[str, str] = field(default_factory=dict)
     """What was said for this broker while it ran."""
@@ -65,7 +89,8 @@ class Said(NamedTuple):
 
     source: ConfigSource
     name: str
-    text: str
+    text: str | None
+    """None of what is secret."""
 
 
 class BrokerSetting(NamedTuple):
@@ -73,6 +98,7 @@ class BrokerSetting(NamedTuple):
 
     kind: Kind
     value: str | None
+    """None of what is secret, and of what nobody has said."""
     is_dynamic: bool
     said: tuple[Said, ...]
 
@@ -97,21 +123,42 @@ _TIMES = {
 _PRODUCER_EXPIRATION = "producer.id.expiration.ms"
 """A log needs it, but it is no topic's own."""
 
-_DYNAMIC = frozenset({"log.cleaner.backoff.ms", "log.cleaner.dedupe.buffer.size", *BY_BROKER_NAME})
+_DYNAMIC = frozenset(
+    {
+        "log.cleaner.backoff.ms",
+        "log.cleaner.dedupe.buffer.size",
+        "max.connection.creation.rate",
+        "max.connections",
+        "max.connections.per.ip",
+        *BY_BROKER_NAME,
+    }
+)
 """What Kafka allows to be changed while a broker runs, of what we have."""
 
 _OWN = {"host", "port", "data", "cluster_id"}
 _LONG = {
     "connections_max_idle_ms",
+    "group_coordinator_max_bytes",
+    "group_max_bytes",
     "log_cleaner_backoff_ms",
     "log_cleaner_dedupe_buffer_size",
     "offsets_retention_check_interval_ms",
+    "queued_max_request_bytes",
 }
 _LEAST = {
     "broker_id": 0,
     "num_partitions": 1,
     "socket_request_max_bytes": 1,
+    "queued_max_request_bytes": -1,
+    "request_receive_timeout_ms": 1,
+    "max_connections": 0,
+    "max_connections_per_ip": 0,
+    "max_connection_creation_rate": 0,
+    "max_connections_half_open": 1,
+    "connection_setup_timeout_ms": 1,
     "connections_max_idle_ms": 1,
+    "quota_window_num": 1,
+    "quota_window_size_seconds": 1,
     "fetch_max_bytes": 1024,
     "log_cleaner_backoff_ms": 0,
     "log_cleaner_dedupe_buffer_size": 1,
@@ -121,6 +168,8 @@ _LEAST = {
     "group_max_session_timeout_ms": 0,
     "group_initial_rebalance_delay_ms": 0,
     "group_max_size": 1,
+    "group_max_bytes": 1,
+    "group_coordinator_max_bytes": 1,
     "offset_metadata_max_bytes": 0,
     "offsets_commit_timeout_ms": 1,
     "offsets_load_buffer_size": 1,
@@ -132,6 +181,13 @@ _LEAST = {
     **dict.fromkeys((one.name for one in fields(TransactionConfig)), 1),
 }
 _MOST = {"offsets_topic_compression_codec": 4}
+_CHOICES = {
+    "authorizer_class_name": (
+        "",
+        "kafka.security.authorizer.AclAuthorizer",
+        "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    ),
+}
 
 
 def with_settings(config: BrokerConfig, given: Mapping[str, str]) -> BrokerConfig:
@@ -189,6 +245,13 @@ def _with_value(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
         return replace(config, log=replace(config.log, **{setting.field: value}))
     if name == _PRODUCER_EXPIRATION:
         return replace(config, log=replace(config.log, producer_id_expiration_ms=_EXPIRATION.read(name, text)))
+    if name.startswith(OF_A_LISTENER):
+        scope_of(name).kind.read(name, text)
+        return config
+    if attribute in LISTENER_FIELDS:
+        check_for_all(name)
+        value = _read(LISTENER_FIELDS[attribute], name, text)
+        return replace(config, listener=replace(config.listener, **{attribute: value}))
     if attribute in _GROUP_FIELDS:
         value = _read(_GROUP_FIELDS[attribute], name, text)
         return replace(config, group=replace(config.group, **{attribute: value}))
@@ -196,7 +259,10 @@ def _with_value(config: BrokerConfig, name: str, text: str) -> BrokerConfig:
         value = _read(_TRANSACTION_FIELDS[attribute], name, text)
         return replace(config, transaction=replace(config.transaction, **{attribute: value}))
     if attribute in _BROKER_FIELDS:
-        return replace(config, **{attribute: _read(_BROKER_FIELDS[attribute], name, text)})
+        value = _read(_BROKER_FIELDS[attribute], name, text)
+        if attribute == "max_connections_per_ip_overrides":
+            parse_overrides(value)
+        return replace(config, **{attribute: value})
     raise BadSetting(f"there is no setting {name}")
 
 
@@ -228,16 +294,26 @@ def broker_settings(config: BrokerConfig) -> dict[str, BrokerSetting]:
         (_GROUP_FIELDS, config.group, plain.group),
         (_TRANSACTION_FIELDS, config.transaction, plain.transaction),
         (_BROKER_FIELDS, config, plain),
+        (LISTENER_FIELDS, config.listener, plain.listener),
     ):
         for attribute, one in known.items():
             name = attribute.replace("_", ".")
             settings[name] = _told(config, name, _kind(one), getattr(now, attribute), getattr(before, attribute))
+    for name in config.given:
+        if name.startswith(OF_A_LISTENER):
+            kind = scope_of(name).kind
+            said = tuple(_said(config, name, kind))
+            settings[name] = BrokerSetting(kind, said[0].text, False, said)
     return dict(sorted(settings.items()))
 
 
 def _told(config: BrokerConfig, name: str, kind: Kind, value: Any, default: Any) -> BrokerSetting:
-    by_default = Said(ConfigSource.DEFAULT_CONFIG, name, text_of(default))
-    return BrokerSetting(kind, text_of(value), name in _DYNAMIC, (*_said(config, name, kind), by_default))
+    by_default = () if default is None else (Said(ConfigSource.DEFAULT_CONFIG, name, text_of(default)),)
+    return BrokerSetting(kind, _shown(kind, value), name in _DYNAMIC, (*_said(config, name, kind), *by_default))
+
+
+def _shown(kind: Kind, value: Any) -> str | None:
+    return None if value is None or kind.is_secret else text_of(value)
 
 
 def _told_time(config: BrokerConfig, name: str, kind: Kind, weaker: Sequence[str]) -> BrokerSetting:
@@ -257,11 +333,13 @@ def _said(config: BrokerConfig, name: str, kind: Kind) -> Iterator[Said]:
         (ConfigSource.STATIC_BROKER_CONFIG, config.given),
     ):
         if name in texts:
-            yield Said(source, name, text_of(kind.read(name, texts[name])))
+            yield Said(source, name, _shown(kind, kind.read(name, texts[name])))
 
 
 def _kind(one: "Field[Any]") -> Kind:
-    default = one.default
+    default, told = one.default, one.metadata.get("kind")
+    if isinstance(told, Kind):
+        return told
     if isinstance(default, bool):
         return Kind(ConfigType.BOOLEAN)
     if isinstance(default, int):
@@ -269,12 +347,21 @@ def _kind(one: "Field[Any]") -> Kind:
         return Kind(width, _LEAST.get(one.name, -math.inf), _MOST.get(one.name, math.inf))
     if isinstance(default, FlushMode):
         return Kind(ConfigType.STRING, choices=tuple(mode.value for mode in FlushMode))
-    return Kind(ConfigType.STRING)
+    return Kind(ConfigType.STRING, choices=_CHOICES.get(one.name, ()))
 
 
 def _read(one: "Field[Any]", name: str, text: str) -> Any:
     value = _kind(one).read(name, text)
+    if one.name == "super_users":
+        _check_principals(name, value)
     return FlushMode(value) if isinstance(one.default, FlushMode) else value
+
+
+def _check_principals(name: str, value: str) -> None:
+    try:
+        read_principals(value)
+    except ValueError as error:
+        raise BadSetting(f"{name}: {error}") from None
 
 
 _GROUP_FIELDS = {one.name: one for one in fields(GroupConfig)}

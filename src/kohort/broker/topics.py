@@ -21,6 +21,7 @@ from kohort.broker.topics_file import (
     INTERNAL_TOPICS,
     MOST_PARTITIONS,
     OFFSETS_TOPIC,
+    SECURITY_TOPIC,
     TRANSACTION_TOPIC,
     Topic,
     TopicsFile,
@@ -38,6 +39,9 @@ from kohort.log.partition import Log
 __all__ = ["INTERNAL_TOPICS", "OFFSETS_TOPIC", "TRANSACTION_TOPIC", "InvalidTopic", "Topic", "TopicExists", "Topics"]
 
 logger = logging.getLogger(__name__)
+
+_SECURITY_SEGMENT_BYTES = 1 << 20
+"""Small, for the cleaner leaves the last segment alone."""
 
 
 class TopicExists(ClientError):
@@ -109,9 +113,29 @@ class Topics:
 
     def log(self, name: str, partition: int) -> Log | None:
         """The log of a partition, if there is one and it could be opened."""
-        if name in self._topics and self._topics[name].is_doomed:
+        if name == SECURITY_TOPIC or (name in self._topics and self._topics[name].is_doomed):
             return None
         return self.directory.logs.get(TopicPartition(name, partition))
+
+    @property
+    def security_log(self) -> Log | None:
+        """Where users and permissions are kept, if any ever were; `StorageFailed` if it is not there any more."""
+        topic = self._topics.get(SECURITY_TOPIC)
+        if topic is None or topic.is_doomed:
+            return None
+        where = TopicPartition(SECURITY_TOPIC, 0)
+        log = self.directory.logs.get(where)
+        if log is None:
+            raise StorageFailed(f"{where} is not available: {self.directory.failed.get(where, 'it is missing')}")
+        return log
+
+    def create_security_log(self) -> Log:
+        """Its first record is about to come."""
+        if SECURITY_TOPIC in self._topics:
+            self._finish_deletion(self._topics[SECURITY_TOPIC])
+        settings = {"cleanup.policy": "compact", "segment.bytes": str(_SECURITY_SEGMENT_BYTES)}
+        self.complete(self._begin(Topic(SECURITY_TOPIC, uuid4(), 1, 0, settings)))
+        return self.directory.logs[TopicPartition(SECURITY_TOPIC, 0)]
 
     def config_of(self, name: str) -> LogConfig:
         topic = self._topics.get(name)
@@ -123,6 +147,8 @@ class Topics:
             raise InvalidTopic(
                 f"{name!r} is no name for a topic: 1 to 249 of a-z, A-Z, 0-9, '.', '_', '-'; not . or .."
             )
+        if name == SECURITY_TOPIC:
+            raise InvalidTopic(f"topic '{name}' is the broker's own")
         taken = [topic for topic in self._topics.values() if not topic.is_doomed]
         if any(topic.name == name for topic in taken):
             raise TopicExists(f"topic '{name}' exists already")
@@ -229,12 +255,12 @@ class Topics:
 
     def refresh_configs(self) -> None:
         """The broker's settings are others now: all logs follow."""
-        for topic in self:
+        for topic in self._topics.values():
             self._configure(topic, self.config_of(topic.name))
 
     def _configure(self, topic: Topic, config: LogConfig) -> None:
         for partition in range(topic.partition_count):
-            log = self.log(topic.name, partition)
+            log = self.directory.logs.get(TopicPartition(topic.name, partition))
             if log is not None:
                 log.config = config
 

@@ -21,6 +21,7 @@ logger = logging.getLogger(__name__)
 NAME = "topics.json"
 OFFSETS_TOPIC = "__consumer_offsets"
 TRANSACTION_TOPIC = "__transaction_state"
+SECURITY_TOPIC = "__kohort_security"
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTION_TOPIC})
 MOST_PARTITIONS = 100_000
 """Of one topic: every one of them is told in every answer about it."""
@@ -47,8 +48,8 @@ class Topic:
 
     @property
     def is_visible(self) -> bool:
-        """Neither about to go nor about to come."""
-        return self.made > 0 and not self.is_doomed
+        """Neither about to go nor about to come, nor the broker's own affair."""
+        return self.made > 0 and not self.is_doomed and self.name != SECURITY_TOPIC
 
 
 class TopicsFile:

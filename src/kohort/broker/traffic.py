@@ -23,13 +23,28 @@ class ApiTraffic:
         """From the first look at a request to its answer."""
 
 
+class Logins:
+    """How often somebody has logged in."""
+
+    __slots__ = ("expired", "failed", "renewed", "succeeded")
+
+    def __init__(self) -> None:
+        self.succeeded = 0
+        self.renewed = 0
+        """How many of those were on a connection that was logged in already."""
+        self.failed = 0
+        self.expired = 0
+        """Connections that were closed because their login did not count any more."""
+
+
 class Traffic:
     """All connections of one server."""
 
-    __slots__ = ("apis", "bad_requests", "bytes_in", "bytes_out", "connections_closed", "connections_opened")
+    __slots__ = ("apis", "bad_requests", "bytes_in", "bytes_out", "connections_closed", "connections_opened", "logins")
 
     def __init__(self, apis: Iterable[Api]) -> None:
         self.apis = {api.key: ApiTraffic(api.last) for api in apis}
+        self.logins = Logins()
         self.bytes_in = 0
         self.bytes_out = 0
         self.connections_opened = 0

@@ -134,6 +134,9 @@ class GroupCoordinator:
             respond(JoinGroupResult(ErrorCode.INVALID_SESSION_TIMEOUT, request.member_id))
             return
         if request.member_id == UNKNOWN_MEMBER_ID:
+            if self.manager.get_group(request.group_id) is None and not self._has_room_for_new_group():
+                respond(JoinGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
+                return
             group: GroupMetadata | None = self.manager.get_or_create_group(request.group_id)
         else:
             group = self.manager.get_group(request.group_id)
@@ -149,6 +152,9 @@ class GroupCoordinator:
                 except IllegalState as wrong:
                     logger.error("a join of group %r that cannot be: %s", group.group_id, wrong)
                     respond(JoinGroupResult(ErrorCode.UNKNOWN_SERVER_ERROR, request.member_id))
+
+    def _has_room_for_new_group(self) -> bool:
+        return self.manager.memory.held < self._config.group_coordinator_max_bytes
 
     def handle_sync_group(self, request: SyncGroupRequest, respond: SyncCallback) -> None:
         error = self._status(request.group_id, may_be_empty=False)

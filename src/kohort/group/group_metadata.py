@@ -13,6 +13,7 @@ from kohort.errors import ErrorCode, IllegalState
 from kohort.group.delayed import Timer
 from kohort.group.group_offsets import GroupOffsets
 from kohort.group.member_metadata import MemberMetadata
+from kohort.group.memory import MEMBER_OVERHEAD, GroupMemory
 from kohort.group.requests import (
     UNKNOWN_MEMBER_ID,
     GenerationId,
@@ -54,6 +55,7 @@ class GroupMetadata:
     __slots__ = (
         "_awaiting_join",
         "_clock",
+        "_memory",
         "_pending_sync",
         "_protocol_votes",
         "_state",
@@ -62,6 +64,7 @@ class GroupMetadata:
         "delayed_sync",
         "generation_id",
         "group_id",
+        "held_bytes",
         "is_storing_assignment",
         "leader_id",
         "members",
@@ -103,6 +106,9 @@ class GroupMetadata:
         """Who has a tombstone of it on the way to the log; until it is there nobody else may touch the group."""
         self.is_storing_assignment = False
         """The leader's assignment of this generation is on the way to the log."""
+        self.held_bytes = 0
+        """What its members take, and those that are to come."""
+        self._memory = GroupMemory()
         self._awaiting_join = 0
         self._pending_sync: dict[MemberId, None] = {}
         self._protocol_votes: dict[str, int] = {}
@@ -140,6 +146,18 @@ class GroupMetadata:
         self.transition_to(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY)
         self.offsets.begin_generation()
 
+    # Memory
+
+    def count_in(self, memory: GroupMemory) -> None:
+        """What it holds is counted there from now on."""
+        self._memory.held -= self.held_bytes
+        self._memory = memory
+        memory.held += self.held_bytes
+
+    def _hold(self, change: int) -> None:
+        self.held_bytes += change
+        self._memory.held += change
+
     # Members
 
     def add(self, member: MemberMetadata, callback: JoinCallback | None = None) -> None:
@@ -153,6 +171,7 @@ class GroupMetadata:
         if self.leader_id is None:
             self.leader_id = member.member_id
         self.members[member.member_id] = member
+        self._hold(member.size)
         self._count_votes(member, 1)
         member.awaiting_join = callback
         if callback is not None:
@@ -166,6 +185,7 @@ class GroupMetadata:
         self.invoke_join_callback(member, JoinGroupResult(ErrorCode.UNKNOWN_MEMBER_ID, UNKNOWN_MEMBER_ID))
         self.invoke_sync_callback(member, SyncGroupResult(ErrorCode.UNKNOWN_MEMBER_ID))
         del self.members[member_id]
+        self._hold(-member.size)
         self._count_votes(member, -1)
         self._pending_sync.pop(member_id, None)
         if member.group_instance_id is not None and self.static_members.get(member.group_instance_id) == member_id:
@@ -186,7 +206,9 @@ class GroupMetadata:
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
         self._count_votes(member, -1)
+        before = member.size
         member.supported_protocols = protocols
+        self._hold(member.size - before)
         self._count_votes(member, 1)
         outdated = JoinGroupResult(ErrorCode.REBALANCE_IN_PROGRESS, member.member_id)
         self.invoke_join_callback(member, outdated)
@@ -206,6 +228,7 @@ class GroupMetadata:
         self.invoke_join_callback(member, JoinGroupResult(ErrorCode.FENCED_INSTANCE_ID, old_id))
         self.invoke_sync_callback(member, SyncGroupResult(ErrorCode.FENCED_INSTANCE_ID))
         del self.members[old_id]
+        self._hold(len(new_id) - len(old_id))
         member.member_id = new_id
         self.members[new_id] = member
         if old_id in self._pending_sync:
@@ -233,12 +256,19 @@ class GroupMetadata:
     def is_pending_member(self, member_id: MemberId) -> bool:
         return member_id in self.pending_members and member_id not in self.members
 
+    def assign(self, member: MemberMetadata, assignment: bytes) -> None:
+        """This is what the member has now."""
+        self._hold(len(assignment) - len(member.assignment))
+        member.assignment = assignment
+
     def add_pending_member(self, member_id: MemberId, expiration: Timer) -> None:
+        self._hold(MEMBER_OVERHEAD + len(member_id))
         self.pending_members[member_id] = expiration
 
     def remove_pending_member(self, member_id: MemberId) -> None:
         expiration = self.pending_members.pop(member_id, None)
         if expiration is not None:
+            self._hold(-MEMBER_OVERHEAD - len(member_id))
             expiration.discard()
 
     def maybe_elect_new_joined_leader(self) -> bool:

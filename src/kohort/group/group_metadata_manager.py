@@ -16,6 +16,7 @@ from kohort.group.answers import Answers
 from kohort.group.delayed import Timer, Timers
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.loading import loaded_groups
+from kohort.group.memory import GroupMemory
 from kohort.group.metrics import GroupMetrics
 from kohort.group.offsets_log import AppendCallback, OffsetsLog, commit_error, group_error
 from kohort.group.placement import partition_for
@@ -61,6 +62,8 @@ class GroupMetadataManager:
         self._metrics = metrics
         self.records = GroupRecords(config)
         self._groups: dict[GroupId, GroupMetadata] = {}
+        self.memory = GroupMemory()
+        """What all of them take."""
         self._owned: set[int] = set()
         self._loading: dict[int, _Load] = {}
         self._epochs: dict[int, int] = {}
@@ -87,11 +90,14 @@ class GroupMetadataManager:
 
     def add_group(self, group: GroupMetadata) -> GroupMetadata:
         """Keep a group; if there is one with its id already, that one stays."""
-        return self._groups.setdefault(group.group_id, group)
+        kept = self._groups.setdefault(group.group_id, group)
+        kept.count_in(self.memory)
+        return kept
 
     def forget_group(self, group: GroupMetadata) -> None:
         """The group is Dead; nothing of it stays in memory."""
         del self._groups[group.group_id]
+        group.count_in(GroupMemory())
         for producer_id in group.offsets.producers:
             self._close_group_for_producer(producer_id, group.group_id)
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from kohort.errors import IllegalState
 from kohort.group.delayed import Timer
+from kohort.group.memory import MEMBER_OVERHEAD, protocols_size
 from kohort.group.requests import JoinCallback, MemberId, MemberSummary, Protocols, SyncCallback
 
 
@@ -70,6 +71,12 @@ class MemberMetadata:
         return WrittenIdentity(
             self.member_id, self.supported_protocols, self.rebalance_timeout_ms, self.session_timeout_ms
         )
+
+    @property
+    def size(self) -> int:
+        """How many bytes it takes, about."""
+        names = len(self.member_id) + len(self.client_id) + len(self.group_instance_id or "")
+        return MEMBER_OVERHEAD + names + protocols_size(self.supported_protocols) + len(self.assignment)
 
     @property
     def is_static_member(self) -> bool:

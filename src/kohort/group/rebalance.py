@@ -14,6 +14,7 @@ from kohort.group.delayed import Timer, Timers
 from kohort.group.group_metadata import DelayedJoin, GroupMetadata
 from kohort.group.group_metadata_manager import GroupMetadataManager
 from kohort.group.member_metadata import MemberMetadata, WrittenIdentity
+from kohort.group.memory import MEMBER_OVERHEAD, newcomer_size, protocols_size
 from kohort.group.metrics import GroupMetrics
 from kohort.group.records import is_writable
 from kohort.group.requests import (
@@ -67,6 +68,10 @@ class Rebalances:
             respond(JoinGroupResult(ErrorCode.GROUP_MAX_SIZE_REACHED, UNKNOWN_MEMBER_ID))
         elif group.is_(GroupState.DEAD):
             respond(JoinGroupResult(ErrorCode.COORDINATOR_NOT_AVAILABLE, request.member_id))
+        elif (error := self._memory_error(group, self._growth(group, request))) is not ErrorCode.NONE:
+            logger.warning("a member of group %r wants more memory than there is for it", group.group_id)
+            group.remove_pending_member(request.member_id)
+            respond(JoinGroupResult(error, request.member_id))
         elif not group.supports_protocols(request.protocol_type, [name for name, _ in request.protocols]):
             respond(JoinGroupResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id))
         elif request.member_id == UNKNOWN_MEMBER_ID:
@@ -90,6 +95,26 @@ class Rebalances:
                 return (member is not None and member.is_awaiting_join) or group.awaiting_join < limit
             case GroupState.COMPLETING_REBALANCE | GroupState.STABLE:
                 return member is not None or len(group.members) < limit
+
+    def _memory_error(self, group: GroupMetadata, growth: int) -> ErrorCode:
+        """Whether the group may become so much larger. If only all together are too large, that may pass."""
+        if growth <= 0:
+            return ErrorCode.NONE
+        if group.held_bytes + growth > self._config.group_max_bytes:
+            return ErrorCode.GROUP_MAX_SIZE_REACHED
+        if self._manager.memory.held + growth > self._config.group_coordinator_max_bytes:
+            return ErrorCode.COORDINATOR_NOT_AVAILABLE
+        return ErrorCode.NONE
+
+    def _growth(self, group: GroupMetadata, request: JoinGroupRequest) -> int:
+        """By how many bytes a join makes its group larger."""
+        member = group.members.get(request.member_id)
+        if member is None and group.has_static_member(request.group_instance_id):
+            member = group.members.get(group.static_members[request.group_instance_id or ""])
+        if member is None:
+            given = MEMBER_OVERHEAD + len(request.member_id) if group.is_pending_member(request.member_id) else 0
+            return newcomer_size(request) - given
+        return protocols_size(request.protocols) - protocols_size(member.supported_protocols)
 
     def _join_unknown(self, group: GroupMetadata, request: JoinGroupRequest, respond: JoinCallback) -> None:
         """Without an id: a new member, or a static one that has lost its own."""
@@ -374,6 +399,12 @@ class Rebalances:
         """The leader has spoken. Members that it forgot get nothing."""
         generation_id = group.generation_id
         assignment = {member_id: leaders.get(member_id, b"") for member_id in group.members}
+        growth = sum(len(assignment[member_id]) - len(group.members[member_id].assignment) for member_id in assignment)
+        if self._memory_error(group, growth) is not ErrorCode.NONE:
+            # As if it were too large for the log.
+            self._fail_syncs(group, ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._maybe_prepare_rebalance(group, "the assignment is larger than there is memory for")
+            return
 
         def stored(error: ErrorCode) -> None:
             if group.generation_id == generation_id:
@@ -387,7 +418,7 @@ class Rebalances:
                 return
             group.transition_to(GroupState.STABLE)
             for member in group.members.values():
-                member.assignment = assignment.get(member.member_id, b"")
+                group.assign(member, assignment.get(member.member_id, b""))
             self._propagate_assignment(group, ErrorCode.NONE)
 
         group.is_storing_assignment = True
@@ -396,7 +427,7 @@ class Rebalances:
 
     def _fail_syncs(self, group: GroupMetadata, error: ErrorCode) -> None:
         for member in group.members.values():
-            member.assignment = b""
+            group.assign(member, b"")
         self._propagate_assignment(group, error)
 
     def _propagate_assignment(self, group: GroupMetadata, error: ErrorCode) -> None:

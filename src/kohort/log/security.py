@@ -5,16 +5,15 @@ themselves. All files are read when the settings are: what comes out can be sent
 ever in a message or in what is printed of it.
 """
 
-import os
 import re
 import ssl
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from kohort.errors import KohortError
+from kohort.log.pem import NotPem, load_certificate, read_pem, reason_of
 
 PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL = "PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"
 _PROTOCOLS = (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)
@@ -89,22 +88,10 @@ class Security:
             if self.authorities is not None:
                 context.load_verify_locations(cadata=self.authorities)
             if self.certificate is not None:
-                self._load_certificate(context)
+                load_certificate(context, self.certificate, self.key, self.key_password)
         except (ssl.SSLError, ValueError) as error:
-            reason = getattr(error, "reason", None) or "not PEM, or not with this password"
-            raise BadSecurity(f"the certificates for {self.protocol} cannot be used: {reason}") from None
+            raise BadSecurity(f"the certificates for {self.protocol} cannot be used: {reason_of(error)}") from None
         return context
-
-    def _load_certificate(self, context: ssl.SSLContext) -> None:
-        """OpenSSL takes them from a file only; nobody else can read it, and it is gone at once."""
-        descriptor, path = tempfile.mkstemp(suffix=".pem")
-        try:
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(f"{self.key or ''}\n{self.certificate}\n")
-            # Without a password OpenSSL would ask the terminal for one.
-            context.load_cert_chain(path, password=self.key_password or "")
-        finally:
-            os.unlink(path)
 
 
 def parse_security(given: Mapping[str, str]) -> Security:
@@ -182,12 +169,9 @@ def _store(settings: Mapping[str, str], kind: str) -> str | None:
 
 def _pem(name: str, location: str) -> str:
     try:
-        text = Path(location).read_bytes().decode("ascii", "replace")
-    except OSError as error:
-        raise BadSecurity(f"{name}: {location}: {error.strerror}") from None
-    if "-----BEGIN " not in text:
-        raise BadSecurity(f"{name}: {location}: is not {_PEM}, which openssl makes of other stores")
-    return text
+        return read_pem(location)
+    except NotPem as error:
+        raise BadSecurity(f"{name}: {error}") from None
 
 
 def _checks_host(algorithm: str) -> bool:

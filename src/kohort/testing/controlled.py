@@ -69,7 +69,7 @@ class ControlledBroker(Broker):
     def call_later(self, delay_ms: int, action: Callable[[], None]) -> None:
         """On the broker's clock."""
         if self._virtual is None:
-            self.loop.call_later(delay_ms / 1000, action)
+            super().call_later(delay_ms, action)
         else:
             self._own_timers.after(delay_ms, action)
             self.wake_timers()

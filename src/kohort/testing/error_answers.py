@@ -18,12 +18,14 @@ from kohort.errors import ErrorCode
 
 _ASKED_IN = {
     "coordinators": ("coordinator_keys",),
+    "entries": ("entries",),
+    "filter_results": ("filters",),
     "groups": ("groups",),
     "members": ("members",),
     "partition_responses": ("partition_data",),
     "partitions": ("partitions", "partition_indexes"),
     "responses": ("topic_data", "topics", "topic_names", "resources"),
-    "results": ("resources", "topics", "groups_names"),
+    "results": ("resources", "topics", "groups_names", "creations", "deletions", "upsertions"),
     "results_by_partition": ("partitions",),
     "results_by_topic_v3_and_below": ("v3_and_below_topics",),
     "topics": ("topics",),
@@ -45,6 +47,7 @@ _NAMED_BY = {
     "topic": ("topic",),
     "topic_id": ("topic_id",),
     "transactional_id": ("transactional_id",),
+    "user": ("name",),
 }
 """The fields by which a client knows an entry, and what its request calls them."""
 
@@ -83,10 +86,7 @@ def _entry(schema: type[Any], asked: Any, error: ErrorCode) -> dict[str, Any]:
 
 
 def _asked(asked: Any, field: str) -> list[Any]:
-    for source in _ASKED_IN.get(field, ()):
-        if (found := getattr(asked, source, None)) is not None:
-            return list(found)
-    return []
+    return [one for source in _ASKED_IN.get(field, ()) for one in getattr(asked, source, None) or ()]
 
 
 def _name(asked: Any, field: str) -> Any:

@@ -98,15 +98,16 @@ class InProcess:
         self._faults.attach(server)
         http = None if self._ports.http is None else _http_port(server)
         try:
-            port = await server.listen(self._config.host, self._ports.kafka)
+            listeners = await server.listen()
             http_port = None if http is None else await http.listen(self._config.host, self._ports.http or 0)
         except OSError:
             self._faults.detach()
             broker.stop()
             await server.close()
             raise
+        port = listeners[0].address.port
         broker.start(port)
-        self._ready.set_result(Ports(port, http_port))
+        self._ready.set_result(Ports(port, http_port, ",".join(map(str, listeners))))
         is_clean = await self._end
         self._faults.detach()
         if http is not None:

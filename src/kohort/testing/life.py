@@ -119,6 +119,14 @@ class Life:
         return f"{self._host}:{self.port}"
 
     @property
+    def listeners(self) -> dict[str, str]:
+        """Where clients connect to each listener of the setting `listeners`: HOST:PORT by its name."""
+        if not self._ports.kafka:
+            raise NotPossible("the broker was not started yet")
+        told = (listener.partition("://") for listener in self._ports.listeners.split(","))
+        return {name: address for name, _, address in told}
+
+    @property
     def host(self) -> str:
         return self._host
 
@@ -153,7 +161,7 @@ class Life:
         thread = InProcess(with_settings(config, self._settings), self._ports, files, self._clock, self._faults)
         self._thread = thread
         try:
-            self._ports = thread.start()
+            self._settle_at(thread.start())
         except BaseException:
             self._thread = None
             raise
@@ -167,10 +175,16 @@ class Life:
             self._remove_data = weakref.finalize(self, shutil.rmtree, self._data, ignore_errors=True)
             self._settings = settings = {"log.flush.mode": "os", **settings}
         process = OwnProcess(self._data, self._host, self._ports, settings)
-        self._ports = process.start()
+        self._settle_at(process.start())
         self._process = process
         if self._has_offsets_topic:
             ask_for_coordinator(self._host, self._ports.kafka)
+
+    def _settle_at(self, ports: Ports) -> None:
+        """Where it listens now, it listens after a restart too."""
+        self._ports = ports
+        if "listeners" in self._settings:
+            self._settings = {**self._settings, "listeners": ports.listeners}
 
     def _finish(self, *, cleanly: bool) -> None:
         process, self._process = self._process, None

@@ -11,6 +11,7 @@ import tempfile
 import threading
 from collections.abc import Mapping
 
+from kohort.broker.security.listener_settings import is_secret
 from kohort.testing.ports import Ports
 from kohort.testing.refusals import BrokerFailed
 
@@ -23,9 +24,17 @@ class OwnProcess:
     """One life of a broker, from its start to its end."""
 
     def __init__(self, data: str, host: str, ports: Ports, settings: Mapping[str, str]) -> None:
-        given = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+        secrets = {name: value for name, value in settings.items() if is_secret(name)}
+        given = [
+            word for name, value in settings.items() if name not in secrets for word in ("--set", f"{name}={value}")
+        ]
         self._complaints = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed when all is over
-        self._command = [sys.executable, "-m", "kohort.cli.main", "serve", "--listen", f"{host}:{ports.kafka}"]
+        self._command = [sys.executable, "-m", "kohort.cli.main", "serve"]
+        if "listeners" not in settings:
+            self._command += ["--listen", f"{host}:{ports.kafka}"]
+        self._secrets = _written(secrets) if secrets else None
+        if self._secrets is not None:
+            self._command += ["--config", self._secrets.name]
         if ports.http is not None:
             self._command += ["--http", f"{host}:{ports.http}"]
         self._command += ["--data", data, *given]
@@ -51,8 +60,9 @@ class OwnProcess:
             process.wait()
             raise BrokerFailed(self._end() or "the broker did not start")
         told = dict(word.split("=", 1) for word in line.split() if "=" in word)
-        found = {name: int(told[name].rpartition(":")[2]) for name in ("kafka", "http") if name in told}
-        return Ports(found["kafka"], found.get("http"))
+        listeners = told["kafka"] if "://" in told["kafka"] else f"PLAINTEXT://{told['kafka']}"
+        http = int(told["http"].rpartition(":")[2]) if "http" in told else None
+        return Ports(int(listeners.partition(",")[0].rpartition(":")[2]), http, listeners)
 
     def finish(self, *, cleanly: bool) -> None:
         """`BrokerFailed` if it ends with an error although it was asked to end."""
@@ -75,9 +85,20 @@ class OwnProcess:
         """What it said on stderr."""
         if self._process is not None and self._process.stdout is not None:
             self._process.stdout.close()
+        if self._secrets is not None:
+            self._secrets.close()
         with contextlib.closing(self._complaints):
             self._complaints.seek(0)
             return self._complaints.read().strip()
+
+
+def _written(settings: Mapping[str, str]) -> "tempfile._TemporaryFileWrapper[str]":
+    """Settings in a file that nobody else can read, as long as it is open: secrets are no arguments of a process."""
+    file = tempfile.NamedTemporaryFile("w", encoding="utf-8", suffix=".properties")  # noqa: SIM115 - closed at the end
+    for name, value in settings.items():
+        file.write(f"{name}={value.replace(chr(10), chr(92) + 'n')}\n")
+    file.flush()
+    return file
 
 
 def ask_for_coordinator(host: str, port: int) -> None:

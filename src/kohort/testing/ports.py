@@ -8,3 +8,5 @@ class Ports(NamedTuple):
 
     kafka: int = 0
     http: int | None = None
+    listeners: str = ""
+    """All listeners as the setting has them, with the ports that they have."""

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from kohort.broker.security.permission import Permission
+
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
     from kohort.broker.call import Call
@@ -28,18 +30,30 @@ class Api:
     handle: Handler
     told_from: int
     """The first version that clients are told of."""
+    permissions: tuple[Permission, ...] = ()
+    """What its requests need. Not all of them are needed for every request."""
+    tells: tuple[Permission, ...] = ()
+    """What its answers tell whether who asks has it (KIP-430)."""
 
 
 _APIS: dict[int, Api] = {}
 
 
-def api(key: int, first: int, last: int, *, told_from: int | None = None) -> Callable[[Handler], Handler]:
+def api(
+    key: int,
+    first: int,
+    last: int,
+    *,
+    told_from: int | None = None,
+    permissions: tuple[Permission, ...] = (),
+    tells: tuple[Permission, ...] = (),
+) -> Callable[[Handler], Handler]:
     """Registers a handler for the versions `first` to `last` of the API with that key."""
 
     def register(handler: Handler) -> Handler:
         if key in _APIS:
             raise ValueError(f"API {key} is served twice")
-        _APIS[key] = Api(key, first, last, handler, first if told_from is None else told_from)
+        _APIS[key] = Api(key, first, last, handler, first if told_from is None else told_from, permissions, tells)
         return handler
 
     return register

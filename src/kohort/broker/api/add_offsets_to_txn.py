@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.transactions import fenced_as_told
+from kohort.broker.security.permission import READ_GROUP, WRITE_TRANSACTIONAL_ID
 from kohort.broker.topics import OFFSETS_TOPIC
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 from kohort.log.names import TopicPartition
@@ -19,9 +20,13 @@ if TYPE_CHECKING:
 _FENCED_FROM = 2
 
 
-@api(25, 0, 4)
+@api(25, 0, 4, permissions=(WRITE_TRANSACTIONAL_ID, READ_GROUP))
 def add_offsets_to_txn(broker: "Broker", call: "Call") -> None:
     request = call.request
+    for permission, name in ((WRITE_TRANSACTIONAL_ID, request.transactional_id), (READ_GROUP, request.group_id)):
+        if not call.may(permission, name):
+            call.answer({"error_code": permission.refusal})
+            return
     if broker.topics.get(OFFSETS_TOPIC) is None:
         broker.maker.serve(call, _add_when_made(broker, call, request))
     else:

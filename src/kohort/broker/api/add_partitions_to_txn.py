@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.transactions import fenced_as_told
+from kohort.broker.security.permission import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
+from kohort.broker.topics import INTERNAL_TOPICS
 from kohort.errors import ErrorCode
 from kohort.log.names import TopicPartition
 from kohort.transaction.requests import AddPartitionsToTxnRequest
@@ -18,25 +20,33 @@ if TYPE_CHECKING:
 _FENCED_FROM = 2
 
 
-@api(24, 0, 3)
+@api(24, 0, 3, permissions=(WRITE_TRANSACTIONAL_ID, WRITE_TOPIC))
 def add_partitions_to_txn(broker: "Broker", call: "Call") -> None:
     request = call.request
     topics = request.v3_and_below_topics
     wanted = [TopicPartition(topic.name, index) for topic in topics for index in topic.partitions]
-    unknown = {partition for partition in wanted if broker.topics.log(*partition) is None}
+    failed: dict[TopicPartition, ErrorCode] = {}
 
     def respond(error: ErrorCode) -> None:
         """As in Kafka a topic or a partition that is named twice is answered once."""
         told = fenced_as_told(error, is_known=call.version >= _FENCED_FROM)
         by_topic: dict[str, list[dict[str, Any]]] = {}
         for partition in dict.fromkeys(wanted):
-            of_it = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition in unknown else told
-            result = {"partition_index": partition.partition, "partition_error_code": of_it}
+            result = {"partition_index": partition.partition, "partition_error_code": failed.get(partition, told)}
             by_topic.setdefault(partition.topic, []).append(result)
         results = [{"name": name, "results_by_partition": partitions} for name, partitions in by_topic.items()]
         call.answer({"results_by_topic_v3_and_below": results})
 
-    if unknown:
+    if not call.may(WRITE_TRANSACTIONAL_ID, request.v3_and_below_transactional_id):
+        respond(WRITE_TRANSACTIONAL_ID.refusal)
+        return
+    refused = call.refused(WRITE_TOPIC, {topic.name for topic in topics} - INTERNAL_TOPICS)
+    for partition in wanted:
+        if partition.topic in INTERNAL_TOPICS or partition.topic in refused:
+            failed[partition] = WRITE_TOPIC.refusal
+        elif broker.topics.log(*partition) is None:
+            failed[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if failed:
         respond(ErrorCode.OPERATION_NOT_ATTEMPTED)  # all or nothing
         return
     broker.transactions.handle_add_partitions_to_txn(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.api import api
 from kohort.broker.api.config_resources import change_settings
 from kohort.broker.api.refusal import Refused
+from kohort.broker.security.permission import ALTER_CLUSTER_CONFIGS, ALTER_TOPIC_CONFIGS
 from kohort.broker.setting_kinds import Kind
 from kohort.errors import ErrorCode
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from kohort.broker.call import Call
 
 
-@api(33, 0, 2)
+@api(33, 0, 2, permissions=(ALTER_TOPIC_CONFIGS, ALTER_CLUSTER_CONFIGS))
 def alter_configs(broker: "Broker", call: "Call") -> None:
     change_settings(broker, call, _replaced)
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.setting_kinds import ConfigSource, text_of
-from kohort.broker.setting_texts import SETTING_TEXTS
+from kohort.broker.setting_kinds import ConfigSource, ConfigType, text_of
+from kohort.broker.setting_texts import SETTING_TEXTS, text_about
 from kohort.broker.settings import BrokerSetting, broker_settings, dynamic_kind
 from kohort.broker.topic_settings import TOPIC_SETTINGS, TopicSetting, topic_setting_texts
 
@@ -38,7 +38,7 @@ def broker_entries(broker: "Broker") -> list[dict[str, Any]]:
             _broker_synonyms(setting),
             is_read_only=not setting.is_dynamic,
             config_type=setting.kind.type,
-            documentation=SETTING_TEXTS[name],
+            documentation=text_about(name),
         )
         for name, setting in broker_settings(broker.config).items()
     ]
@@ -70,7 +70,7 @@ def _entry(
         "value": value,
         "read_only": is_read_only,
         "config_source": synonyms[0]["source"] if synonyms else ConfigSource.DEFAULT_CONFIG,
-        "is_sensitive": False,
+        "is_sensitive": config_type == ConfigType.PASSWORD,
         "synonyms": synonyms,
         "config_type": config_type,
         "documentation": documentation,

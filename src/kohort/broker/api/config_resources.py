@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from kohort.broker.api.refusal import Refused, refusal_of
+from kohort.broker.api.refusal import Refused, not_allowed, refusal_of
+from kohort.broker.security.permission import ALTER_CLUSTER_CONFIGS, ALTER_TOPIC_CONFIGS, Permission
 from kohort.broker.setting_kinds import BadSetting, Kind
 from kohort.broker.settings import dynamic_kind
 from kohort.broker.settings_file import Changes
@@ -46,6 +47,7 @@ def change_settings(broker: "Broker", call: "Call", settings_after: SettingsAfte
         try:
             if named[key] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "a resource stands in the request more than once")
+            check_permission(call, resource, of_topics=ALTER_TOPIC_CONFIGS, of_cluster=ALTER_CLUSTER_CONFIGS)
             _check_names(resource.configs)
             if resource.resource_type == ResourceType.BROKER:
                 _change_broker(broker, resource, settings_after, validate_only=validate_only)
@@ -77,6 +79,14 @@ def _change_broker(broker: "Broker", resource: Any, settings_after: SettingsAfte
         broker.change_settings(after, validate_only=validate_only)
     except BadSetting as error:
         raise Refused(ErrorCode.INVALID_REQUEST, str(error)) from error
+
+
+def check_permission(call: "Call", resource: Any, *, of_topics: Permission, of_cluster: Permission) -> None:
+    """`Refused` if who asks may not do this with the settings of a topic or a broker."""
+    if resource.resource_type == ResourceType.TOPIC and not call.may(of_topics, resource.resource_name):
+        raise not_allowed(of_topics)
+    if resource.resource_type == ResourceType.BROKER and not call.may(of_cluster):
+        raise not_allowed(of_cluster)
 
 
 def existing_topic(broker: "Broker", resource: Any) -> "Topic":

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.create_topics import MOST_NEW_PARTITIONS, check_replicas
-from kohort.broker.api.refusal import Refused, refusal_of
+from kohort.broker.api.refusal import Refused, not_allowed, refusal_of
+from kohort.broker.security.permission import ALTER_TOPIC
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 
 if TYPE_CHECKING:
@@ -17,13 +18,14 @@ if TYPE_CHECKING:
     from kohort.broker.topics import Topic
 
 
-@api(37, 0, 3)
+@api(37, 0, 3, permissions=(ALTER_TOPIC,))
 def create_partitions(broker: "Broker", call: "Call") -> None:
     broker.maker.serve(call, _create_all(broker, call, call.request))
 
 
 async def _create_all(broker: "Broker", call: "Call", request: Any) -> None:
     named = Counter(topic.name for topic in request.topics)
+    refused = call.refused(ALTER_TOPIC, named)
     left = MOST_NEW_PARTITIONS
     answers = {}
     for wanted in request.topics:
@@ -31,6 +33,8 @@ async def _create_all(broker: "Broker", call: "Call", request: Any) -> None:
         try:
             if named[wanted.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, f"topic '{wanted.name}' stands in the request more than once")
+            if wanted.name in refused:
+                raise not_allowed(ALTER_TOPIC)
             await broker.maker.wait_for(wanted.name)
             topic = _checked(broker, wanted)
             more = wanted.count - topic.partition_count

@@ -10,7 +10,8 @@ from uuid import UUID
 
 from kohort.broker.api import api
 from kohort.broker.api.config_entries import topic_entries
-from kohort.broker.api.refusal import Refused, refusal_of
+from kohort.broker.api.refusal import Refused, not_allowed, refusal_of
+from kohort.broker.security.permission import CREATE_ON_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC_CONFIGS
 from kohort.broker.topics import OFFSETS_TOPIC, TRANSACTION_TOPIC
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 
@@ -20,23 +21,27 @@ if TYPE_CHECKING:
 
 _DEFAULT = -1
 _NO_ID = UUID(int=0)
+_UNTOLD: dict[str, Any] = {"num_partitions": -1, "replication_factor": -1, "configs": []}
 MOST_NEW_PARTITIONS = 10_000
 """In one request; Kafka's controller does not take more either."""
 
 
-@api(19, 2, 7)
+@api(19, 2, 7, permissions=(CREATE_ON_CLUSTER, CREATE_TOPIC, DESCRIBE_TOPIC_CONFIGS))
 def create_topics(broker: "Broker", call: "Call") -> None:
     broker.maker.serve(call, _create_all(broker, call, call.request))
 
 
 async def _create_all(broker: "Broker", call: "Call", request: Any) -> None:
     named = Counter(topic.name for topic in request.topics)
+    refused = () if call.might(CREATE_ON_CLUSTER) else call.refused(CREATE_TOPIC, named)
     left = MOST_NEW_PARTITIONS
     answers = {}
     for topic in request.topics:
         try:
             if named[topic.name] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, f"topic '{topic.name}' stands in the request more than once")
+            if topic.name in refused:
+                raise not_allowed(CREATE_TOPIC)
             count, settings = _checked(broker, topic)
             if count > left:
                 raise Refused(ErrorCode.POLICY_VIOLATION, f"more than {MOST_NEW_PARTITIONS} new partitions at once")
@@ -56,6 +61,8 @@ async def _create_all(broker: "Broker", call: "Call", request: Any) -> None:
                 "replication_factor": 1,
                 "configs": topic_entries(broker, topic.name, settings),
             }
+            if not call.might(DESCRIBE_TOPIC_CONFIGS, topic.name):
+                answers[topic.name] |= _UNTOLD | {"topic_config_error_code": DESCRIBE_TOPIC_CONFIGS.refusal}
     call.answer({"topics": list(answers.values())})
 
 
@@ -64,9 +71,7 @@ def _refused(name: str, error: ClientError | StorageFailed) -> dict[str, Any]:
         "name": name,
         "topic_id": _NO_ID,
         **refusal_of(error),
-        "num_partitions": -1,
-        "replication_factor": -1,
-        "configs": [],
+        **_UNTOLD,
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.leading import led_log
+from kohort.broker.security.permission import DELETE_TOPIC
 from kohort.broker.topics import INTERNAL_TOPICS
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 from kohort.log.names import TopicPartition
@@ -32,11 +33,17 @@ class Internal(ClientError):
     code = ErrorCode.INVALID_TOPIC
 
 
-@api(21, 0, 2)
+@api(21, 0, 2, permissions=(DELETE_TOPIC,))
 def delete_records(broker: "Broker", call: "Call") -> None:
+    refused = call.refused(DELETE_TOPIC, (topic.name for topic in call.request.topics))
     topics = []
     for topic in call.request.topics:
-        results = [_deleted(broker, TopicPartition(topic.name, w.partition_index), w.offset) for w in topic.partitions]
+        results = [
+            _told(wanted.partition_index, DELETE_TOPIC.refusal, _NO_OFFSET)
+            if topic.name in refused
+            else _deleted(broker, TopicPartition(topic.name, wanted.partition_index), wanted.offset)
+            for wanted in topic.partitions
+        ]
         topics.append({"name": topic.name, "partitions": results})
     call.answer({"topics": topics})
 
@@ -47,7 +54,11 @@ def _deleted(broker: "Broker", partition: TopicPartition, offset: int) -> dict[s
         low_watermark = _delete(broker, partition, offset)
     except (ClientError, StorageFailed) as refusal:
         error, low_watermark = refusal.code, _NO_OFFSET
-    return {"partition_index": partition.partition, "low_watermark": low_watermark, "error_code": error}
+    return _told(partition.partition, error, low_watermark)
+
+
+def _told(index: int, error: ErrorCode, low_watermark: int) -> dict[str, Any]:
+    return {"partition_index": index, "low_watermark": low_watermark, "error_code": error}
 
 
 def _delete(broker: "Broker", partition: TopicPartition, offset: int) -> int:

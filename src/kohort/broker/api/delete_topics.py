@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from kohort.broker.api import api
-from kohort.broker.api.refusal import Refused, refusal_of
+from kohort.broker.api.refusal import Refused, not_allowed, refusal_of
+from kohort.broker.security.permission import DELETE_TOPIC, DESCRIBE_TOPIC
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ _IDS_FROM = 6
 _NO_ID = UUID(int=0)
 
 
-@api(20, 1, 6)
+@api(20, 1, 6, permissions=(DELETE_TOPIC, DESCRIBE_TOPIC))
 def delete_topics(broker: "Broker", call: "Call") -> None:
     if call.version < _IDS_FROM:
         wanted: list[tuple[str | None, UUID]] = [(name, _NO_ID) for name in call.request.topic_names]
@@ -39,7 +40,7 @@ def delete_topics(broker: "Broker", call: "Call") -> None:
                 )
             if named[name, topic_id] > 1:
                 raise Refused(ErrorCode.INVALID_REQUEST, "a topic stands in the request more than once")
-            topic = _wanted(broker, name, topic_id)
+            topic = _wanted(broker, call, told)
             broker.delete_topic(topic)
             told["name"], told["topic_id"] = topic.name, topic.topic_id
         except (ClientError, StorageFailed) as error:
@@ -48,10 +49,14 @@ def delete_topics(broker: "Broker", call: "Call") -> None:
     call.answer({"responses": answers})
 
 
-def _wanted(broker: "Broker", name: str | None, topic_id: UUID) -> "Topic":
+def _wanted(broker: "Broker", call: "Call", told: dict[str, Any]) -> "Topic":
+    """The topic, if who asks may delete it. Whose id it is is told to whoever may describe it."""
+    name, topic_id = told["name"], told["topic_id"]
     if name is not None:
         if topic_id != _NO_ID:
             raise Refused(ErrorCode.INVALID_REQUEST, "either a name or an id, not both")
+        if not call.may(DELETE_TOPIC, name):
+            raise not_allowed(DELETE_TOPIC)
         topic = broker.topics.get(name)
         if topic is None:
             raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic '{name}'")
@@ -61,4 +66,9 @@ def _wanted(broker: "Broker", name: str | None, topic_id: UUID) -> "Topic":
     topic = broker.topics.by_id(topic_id)
     if topic is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID, "there is no topic with this id")
+    if not call.may(DESCRIBE_TOPIC, topic.name):
+        raise not_allowed(DESCRIBE_TOPIC)
+    told["name"] = topic.name
+    if not call.may(DELETE_TOPIC, topic.name):
+        raise not_allowed(DELETE_TOPIC)
     return topic

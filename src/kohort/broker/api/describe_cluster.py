@@ -6,7 +6,8 @@
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
-from kohort.broker.api.operations import CLUSTER_OPERATIONS, NOT_ASKED
+from kohort.broker.api.operations import NOT_ASKED, cluster_operations
+from kohort.broker.security.permission import ALL_OF_CLUSTER
 from kohort.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _BROKERS, _CONTROLLERS = 1, 2
 
 
-@api(60, 0, 2)
+@api(60, 0, 2, tells=ALL_OF_CLUSTER)
 def describe_cluster(broker: "Broker", call: "Call") -> None:
     request = call.request
     wanted = getattr(request, "endpoint_type", _BROKERS)
@@ -35,7 +36,7 @@ def describe_cluster(broker: "Broker", call: "Call") -> None:
         )
         return
     me = broker.config.broker_id
-    node = {"broker_id": me, "host": broker.host, "port": broker.port, "rack": None, "is_fenced": False}
+    node = {**broker.node_for(call), "broker_id": me, "is_fenced": False}
     call.answer(
         {
             "error_code": ErrorCode.NONE,
@@ -45,7 +46,7 @@ def describe_cluster(broker: "Broker", call: "Call") -> None:
             "controller_id": me,
             "brokers": [node],
             "cluster_authorized_operations": (
-                CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else NOT_ASKED
+                cluster_operations(call) if request.include_cluster_authorized_operations else NOT_ASKED
             ),
         }
     )

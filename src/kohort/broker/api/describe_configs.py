@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.config_entries import broker_entries, cluster_entries, topic_entries
-from kohort.broker.api.config_resources import ResourceType, check_broker, existing_topic
+from kohort.broker.api.config_resources import ResourceType, check_broker, check_permission, existing_topic
 from kohort.broker.api.refusal import refusal_of
+from kohort.broker.security.permission import DESCRIBE_CLUSTER_CONFIGS, DESCRIBE_TOPIC_CONFIGS
 from kohort.errors import ClientError, ErrorCode
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from kohort.broker.call import Call
 
 
-@api(32, 1, 4)
+@api(32, 1, 4, permissions=(DESCRIBE_TOPIC_CONFIGS, DESCRIBE_CLUSTER_CONFIGS))
 def describe_configs(broker: "Broker", call: "Call") -> None:
     request = call.request
     asked = {(resource.resource_type, resource.resource_name): resource for resource in request.resources}
@@ -30,6 +31,8 @@ def describe_configs(broker: "Broker", call: "Call") -> None:
             "configs": [],
         }
         try:
+            of_topics, of_cluster = DESCRIBE_TOPIC_CONFIGS, DESCRIBE_CLUSTER_CONFIGS
+            check_permission(call, resource, of_topics=of_topics, of_cluster=of_cluster)
             entries = _entries(broker, resource)
         except ClientError as error:
             told |= refusal_of(error)

@@ -7,7 +7,10 @@ there is an error (KIP-1043)
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
+from kohort.broker.api.operations import NOT_ASKED, group_operations
+from kohort.broker.security.permission import ALL_OF_GROUPS, DESCRIBE_GROUP
 from kohort.errors import ErrorCode
+from kohort.group.requests import GroupSummary
 from kohort.group.states import GroupState
 
 if TYPE_CHECKING:
@@ -17,22 +20,20 @@ if TYPE_CHECKING:
 _NOT_FOUND_FROM = 6
 _LONGEST_STRING = 0x7FFF
 _END = 100
-_NOT_ASKED = -(1 << 31)
-_OPERATIONS = 328
-"""READ, DELETE and DESCRIBE as bits: what 2.6 tells whoever may do everything."""
 
 
-@api(15, 0, 6)
+@api(15, 0, 6, permissions=(DESCRIBE_GROUP,), tells=ALL_OF_GROUPS)
 def describe_groups(broker: "Broker", call: "Call") -> None:
-    operations = _OPERATIONS if getattr(call.request, "include_authorized_operations", False) else _NOT_ASKED
-    groups = [_described(broker, group_id, call.version) for group_id in call.request.groups]
-    call.answer({"groups": [{**group, "authorized_operations": operations} for group in groups]})
+    call.answer({"groups": [_described(broker, call, group_id) for group_id in call.request.groups]})
 
 
-def _described(broker: "Broker", group_id: Any, version: int) -> dict[str, Any]:
-    error, summary = broker.groups.handle_describe_group(group_id)
-    message = None
-    if version >= _NOT_FOUND_FROM and error is ErrorCode.NONE and summary.state == GroupState.DEAD.value:
+def _described(broker: "Broker", call: "Call", group_id: Any) -> dict[str, Any]:
+    is_asked, message = getattr(call.request, "include_authorized_operations", False), None
+    if call.may(DESCRIBE_GROUP, group_id):
+        error, summary = broker.groups.handle_describe_group(group_id)
+    else:
+        error, summary = DESCRIBE_GROUP.refusal, GroupSummary("")
+    if call.version >= _NOT_FOUND_FROM and error is ErrorCode.NONE and summary.state == GroupState.DEAD.value:
         error, message = ErrorCode.GROUP_ID_NOT_FOUND, _not_found(group_id)
     return {
         "error_code": error,
@@ -52,6 +53,7 @@ def _described(broker: "Broker", group_id: Any, version: int) -> dict[str, Any]:
             }
             for member in summary.members
         ],
+        "authorized_operations": group_operations(call, group_id) if is_asked and not error else NOT_ASKED,
     }
 
 

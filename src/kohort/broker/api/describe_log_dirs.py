@@ -7,6 +7,8 @@ directories that take nothing new: ours does
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
+from kohort.broker.security.permission import DESCRIBE_CLUSTER
+from kohort.broker.topics_file import SECURITY_TOPIC
 from kohort.errors import ErrorCode, StorageFailed
 
 if TYPE_CHECKING:
@@ -16,13 +18,16 @@ if TYPE_CHECKING:
 _UNKNOWN_BYTES = -1
 
 
-@api(35, 1, 5)
+@api(35, 1, 5, permissions=(DESCRIBE_CLUSTER,))
 def describe_log_dirs(broker: "Broker", call: "Call") -> None:
+    if not call.may(DESCRIBE_CLUSTER):
+        call.answer({"error_code": DESCRIBE_CLUSTER.refusal, "results": ()})
+        return
     asked = call.request.topics
     wanted = None if asked is None else {(topic.topic, index) for topic in asked for index in topic.partitions}
     by_topic: dict[str, list[dict[str, Any]]] = {}
     for partition, log in sorted(broker.topics.directory.logs.items()):
-        if wanted is None or partition in wanted:
+        if (wanted is None or partition in wanted) and partition.topic != SECURITY_TOPIC:
             told = {
                 "partition_index": partition.partition,
                 "partition_size": log.size,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.api import api
 from kohort.broker.api.refusal import refusal_of
 from kohort.broker.leading import led_log
+from kohort.broker.security.permission import READ_TOPIC
 from kohort.broker.topics import InvalidTopic
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 from kohort.log.names import TopicPartition, is_topic_name
@@ -18,20 +19,27 @@ if TYPE_CHECKING:
 _NO_TRANSACTION = -1
 
 
-@api(61, 0, 0)
+@api(61, 0, 0, permissions=(READ_TOPIC,))
 def describe_producers(broker: "Broker", call: "Call") -> None:
+    wanted = call.request.topics
+    refused = call.refused(READ_TOPIC, (topic.name for topic in wanted if is_topic_name(topic.name)))
     topics = [
         {
             "name": topic.name,
-            "partitions": [_told(broker, TopicPartition(topic.name, index)) for index in topic.partition_indexes],
+            "partitions": [
+                _told(broker, TopicPartition(topic.name, index), is_refused=topic.name in refused)
+                for index in topic.partition_indexes
+            ],
         }
-        for topic in call.request.topics
+        for topic in wanted
     ]
     call.answer({"topics": topics})
 
 
-def _told(broker: "Broker", partition: TopicPartition) -> dict[str, Any]:
+def _told(broker: "Broker", partition: TopicPartition, *, is_refused: bool) -> dict[str, Any]:
     told = {"partition_index": partition.partition, "error_code": ErrorCode.NONE, "active_producers": []}
+    if is_refused:
+        return told | {"error_code": READ_TOPIC.refusal}
     try:
         if not is_topic_name(partition.topic):
             raise InvalidTopic(f"{partition.topic!r} is no name for a topic")

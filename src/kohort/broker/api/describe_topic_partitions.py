@@ -10,7 +10,8 @@ from uuid import UUID
 
 from kohort.broker.api import api
 from kohort.broker.api.metadata import partition_told
-from kohort.broker.api.operations import NOT_ASKED, TOPIC_OPERATIONS
+from kohort.broker.api.operations import NOT_ASKED, topic_operations
+from kohort.broker.security.permission import ALL_OF_TOPICS, DESCRIBE_TOPIC
 from kohort.broker.topics import INTERNAL_TOPICS
 from kohort.errors import ErrorCode
 from kohort.log.names import is_topic_name
@@ -23,7 +24,7 @@ _MOST_PARTITIONS = 2_000
 """Kafka's `max.request.partition.size.limit`."""
 
 
-@api(75, 0, 0)
+@api(75, 0, 0, permissions=(DESCRIBE_TOPIC,), tells=ALL_OF_TOPICS)
 def describe_topic_partitions(broker: "Broker", call: "Call") -> None:
     request = call.request
     cursor = request.cursor
@@ -36,12 +37,20 @@ def describe_topic_partitions(broker: "Broker", call: "Call") -> None:
         return
     first = 0 if cursor is None else cursor.partition_index
     room = max(1, min(request.response_partition_limit, _MOST_PARTITIONS))
-    topics, next_cursor = _page(broker, names, {start: first}, room)
+    if named:
+        hidden = call.refused(DESCRIBE_TOPIC, names)
+    else:
+        hidden = {name for name in names if not call.might(DESCRIBE_TOPIC, name)}
+    seen = [name for name in names if name not in hidden]
+    topics, next_cursor = _page(broker, call, seen, {start: first}, room)
+    if named:
+        is_here = [name for name in names if next_cursor is None or name < next_cursor["topic_name"]]
+        topics += [_failed(name, DESCRIBE_TOPIC.refusal) for name in is_here if name in hidden]
     call.answer({"topics": topics, "next_cursor": next_cursor})
 
 
 def _page(
-    broker: "Broker", names: Sequence[str], begins: dict[str, int], room: int
+    broker: "Broker", call: "Call", names: Sequence[str], begins: dict[str, int], room: int
 ) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
     """What fits, and where the rest begins."""
     topics: list[dict[str, Any]] = []
@@ -51,7 +60,7 @@ def _page(
         topic = broker.topics.get(name)
         if topic is None:
             error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if is_topic_name(name) else ErrorCode.INVALID_TOPIC
-            topics.append(_failed(name, error) | {"topic_authorized_operations": TOPIC_OPERATIONS})
+            topics.append(_failed(name, error) | {"topic_authorized_operations": topic_operations(call, name)})
             continue
         first = begins.get(name, 0)
         end = min(topic.partition_count, first + room)
@@ -65,7 +74,7 @@ def _page(
                     partition_told(broker, topic, index) | {"eligible_leader_replicas": [], "last_known_elr": []}
                     for index in range(first, end)
                 ],
-                "topic_authorized_operations": TOPIC_OPERATIONS,
+                "topic_authorized_operations": topic_operations(call, name),
             }
         )
         if end < topic.partition_count:
@@ -79,7 +88,7 @@ def _failed(name: str, error: ErrorCode) -> dict[str, Any]:
         "error_code": error,
         "name": name,
         "topic_id": UUID(int=0),
-        "is_internal": name in INTERNAL_TOPICS,
+        "is_internal": name in INTERNAL_TOPICS and error is not DESCRIBE_TOPIC.refusal,
         "partitions": [],
         "topic_authorized_operations": NOT_ASKED,
     }

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
+from kohort.broker.security.permission import DESCRIBE_TOPIC, DESCRIBE_TRANSACTIONAL_ID
 from kohort.errors import ErrorCode
 from kohort.group.records import is_writable
 from kohort.transaction.states import TransactionState
@@ -12,14 +13,15 @@ if TYPE_CHECKING:
     from kohort.broker.call import Call
 
 
-@api(65, 0, 0)
+@api(65, 0, 0, permissions=(DESCRIBE_TRANSACTIONAL_ID, DESCRIBE_TOPIC))
 def describe_transactions(broker: "Broker", call: "Call") -> None:
-    call.answer(
-        {"transaction_states": [_told(broker, transactional_id) for transactional_id in call.request.transactional_ids]}
-    )
+    wanted = call.request.transactional_ids
+    refused = call.refused(DESCRIBE_TRANSACTIONAL_ID, wanted)
+    states = [_told(broker, call, name, is_refused=name in refused) for name in wanted]
+    call.answer({"transaction_states": states})
 
 
-def _told(broker: "Broker", transactional_id: Any) -> dict[str, Any]:
+def _told(broker: "Broker", call: "Call", transactional_id: Any, *, is_refused: bool) -> dict[str, Any]:
     told: dict[str, Any] = {
         "error_code": ErrorCode.NONE,
         "transactional_id": transactional_id,
@@ -30,6 +32,8 @@ def _told(broker: "Broker", transactional_id: Any) -> dict[str, Any]:
         "producer_epoch": 0,
         "topics": [],
     }
+    if is_refused:
+        return told | {"error_code": DESCRIBE_TRANSACTIONAL_ID.refusal}
     if not transactional_id or not is_writable(transactional_id):
         return told | {"error_code": ErrorCode.INVALID_REQUEST}
     found = broker.transactions.manager.find(transactional_id)
@@ -39,6 +43,8 @@ def _told(broker: "Broker", transactional_id: Any) -> dict[str, Any]:
         return told | {"error_code": ErrorCode.TRANSACTIONAL_ID_NOT_FOUND}
     by_topic: dict[str, list[int]] = {}
     for topic, partition in found.topic_partitions:
+        if not call.might(DESCRIBE_TOPIC, topic):
+            continue
         by_topic.setdefault(topic, []).append(partition)
     return told | {
         "transaction_state": found.state,

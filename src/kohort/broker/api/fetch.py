@@ -6,13 +6,15 @@
 follower (KIP-903) · 16 who leads instead (KIP-951) · 17, 18 what followers tell of themselves
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Container
+from typing import TYPE_CHECKING, Any, cast
 
 from kohort.broker.api import api
+from kohort.broker.api.replicas import refused_topics
 from kohort.broker.fetch_sessions import FINAL_EPOCH, NO_SESSION, FetchKey, Found, TopicIdPartition, Wanted
-from kohort.broker.fetch_waiting import Fetch, Results, log_of
+from kohort.broker.fetch_waiting import Fetch, Results, log_of, topic_of
 from kohort.broker.leading import leader_epoch
+from kohort.broker.security.permission import CLUSTER_ACTION, READ_TOPIC
 from kohort.errors import ErrorCode
 from kohort.log.answers import ReadUpTo
 from kohort.log.names import TopicPartition
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
 
     from kohort.broker.broker import Broker
     from kohort.broker.call import Call
+    from kohort.broker.quotas.metered_call import MeteredCall
 
 _READ_COMMITTED = 1
 _STORAGE_ERROR_FROM = 6
 _IDS_FROM = 13
 
 
-@api(1, 4, 18)
+@api(1, 4, 18, permissions=(READ_TOPIC, CLUSTER_ACTION))
 def fetch(broker: "Broker", call: "Call") -> None:
     request = call.request
     wanted: dict[FetchKey, Wanted] = {}
@@ -58,7 +61,10 @@ def fetch(broker: "Broker", call: "Call") -> None:
     )
 
     def answer(results: Results) -> None:
-        error, session_id, found = context.answer(results)
+        if call.is_metered and cast("MeteredCall", call).is_too_much(sum(len(one.records) for one in results.values())):
+            error, session_id, found = context.answer_nothing()
+        else:
+            error, session_id, found = context.answer(results)
         by_topic: dict[str | UUID, list[dict[str, Any]]] = {}
         for key, what in found.items():
             told = _told(key.partition, what, call.version)
@@ -68,12 +74,18 @@ def fetch(broker: "Broker", call: "Call") -> None:
         named = "topic" if name_of is None else "topic_id"
         responses = [{named: topic, "partitions": partitions} for topic, partitions in by_topic.items()]
         has_leaders = any("current_leader" in told for partitions in by_topic.values() for told in partitions)
-        endpoints = [broker.node] if has_leaders else None
+        endpoints = [broker.node_for(call)] if has_leaders else None
         call.answer(
             {"error_code": error, "session_id": session_id, "responses": responses, "node_endpoints": endpoints}
         )
 
+    def find_refused() -> Container[str | None]:
+        names = {topic_of(key, what) for key, what in context.wanted.items()}
+        return refused_topics(call, _replica_id(request), READ_TOPIC, names)
+
     max_bytes = min(request.max_bytes, broker.config.fetch_max_bytes)
+    if call.is_metered:
+        max_bytes = min(max_bytes, cast("MeteredCall", call).most_to_fetch)
     broker.long_polls.fetch(
         Fetch(
             wanted=context.wanted,
@@ -83,9 +95,15 @@ def fetch(broker: "Broker", call: "Call") -> None:
             up_to=ReadUpTo.LAST_STABLE_OFFSET
             if request.isolation_level == _READ_COMMITTED
             else ReadUpTo.HIGH_WATERMARK,
+            find_refused=None if call.authorizer is None else find_refused,
         ),
         answer,
     )
+
+
+def _replica_id(request: Any) -> int:
+    replica_id: int = request.replica_state.replica_id if hasattr(request, "replica_state") else request.replica_id
+    return replica_id
 
 
 def _wanted(partition: Any, topic: str | None = None) -> Wanted:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kohort.broker.api import api
 from kohort.broker.api.config_resources import change_settings
 from kohort.broker.api.refusal import Refused
+from kohort.broker.security.permission import ALTER_CLUSTER_CONFIGS, ALTER_TOPIC_CONFIGS
 from kohort.broker.setting_kinds import ConfigType, Kind, text_of
 from kohort.broker.topic_settings import BY_BROKER_NAME, setting_named
 from kohort.config import LogConfig
@@ -27,7 +28,7 @@ class _Operation(IntEnum):
     SUBTRACT = 3
 
 
-@api(44, 0, 1)
+@api(44, 0, 1, permissions=(ALTER_TOPIC_CONFIGS, ALTER_CLUSTER_CONFIGS))
 def incremental_alter_configs(broker: "Broker", call: "Call") -> None:
     change_settings(broker, call, _changed)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
 from kohort.broker.api.transactions import fenced_as_told
+from kohort.broker.security.permission import IDEMPOTENT_WRITE, WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from kohort.errors import ErrorCode
 from kohort.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from kohort.transaction.requests import InitProducerIdRequest, InitProducerIdResult, ProducerIdAndEpoch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _FENCED_FROM = 4
 
 
-@api(22, 0, 5)
+@api(22, 0, 5, permissions=(WRITE_TRANSACTIONAL_ID, IDEMPOTENT_WRITE, WRITE_TOPIC))
 def init_producer_id(broker: "Broker", call: "Call") -> None:
     request = call.request
     known = ProducerIdAndEpoch(
@@ -35,6 +36,9 @@ def init_producer_id(broker: "Broker", call: "Call") -> None:
             }
         )
 
+    if (refusal := _refusal(call, request.transactional_id)) is not ErrorCode.NONE:
+        respond(InitProducerIdResult(refusal))
+        return
     if (known.producer_id == NO_PRODUCER_ID) != (known.producer_epoch == NO_PRODUCER_EPOCH):
         respond(InitProducerIdResult(ErrorCode.INVALID_REQUEST))
         return
@@ -42,3 +46,12 @@ def init_producer_id(broker: "Broker", call: "Call") -> None:
     broker.transactions.handle_init_producer_id(
         InitProducerIdRequest(request.transactional_id, request.transaction_timeout, expected), respond
     )
+
+
+def _refusal(call: "Call", transactional_id: str | None) -> ErrorCode:
+    """Without a transaction, whoever may write to any topic needs no more than that (KIP-679)."""
+    if transactional_id is not None:
+        return ErrorCode.NONE if call.may(WRITE_TRANSACTIONAL_ID, transactional_id) else WRITE_TRANSACTIONAL_ID.refusal
+    if call.might_somewhere(WRITE_TOPIC) or call.may(IDEMPOTENT_WRITE):
+        return ErrorCode.NONE
+    return IDEMPOTENT_WRITE.refusal

@@ -8,7 +8,8 @@ assignment (KIP-814), which is not done
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
-from kohort.group.requests import JoinGroupRequest, JoinGroupResult
+from kohort.broker.security.permission import READ_GROUP
+from kohort.group.requests import UNKNOWN_MEMBER_ID, JoinGroupRequest, JoinGroupResult
 
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
@@ -18,7 +19,7 @@ _NULL_PROTOCOL_FROM = 7
 _MEMBER_ID_REQUIRED_FROM = 4
 
 
-@api(11, 0, 9)
+@api(11, 0, 9, permissions=(READ_GROUP,))
 def join_group(broker: "Broker", call: "Call") -> None:
     request = call.request
     instance_id = getattr(request, "group_instance_id", None)
@@ -37,6 +38,9 @@ def join_group(broker: "Broker", call: "Call") -> None:
             }
         )
 
+    if not call.may(READ_GROUP, request.group_id):
+        respond(JoinGroupResult(READ_GROUP.refusal, UNKNOWN_MEMBER_ID))
+        return
     broker.groups.handle_join_group(
         JoinGroupRequest(
             request.group_id,

@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
+from kohort.broker.security.permission import READ_GROUP
 from kohort.errors import ErrorCode
 from kohort.group.requests import LeaveGroupRequest, MemberIdentity
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
 _BATCH_FROM = 3
 
 
-@api(13, 0, 5)
+@api(13, 0, 5, permissions=(READ_GROUP,))
 def leave_group(broker: "Broker", call: "Call") -> None:
     request = call.request
+    if not call.may(READ_GROUP, request.group_id):
+        call.answer({"error_code": READ_GROUP.refusal, "members": ()})
+        return
     is_batch = call.version >= _BATCH_FROM
     leaving = (
         [MemberIdentity(member.member_id, member.group_instance_id) for member in request.members]

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.partitions import topic_partitions
+from kohort.broker.api.replicas import refused_topics
 from kohort.broker.leading import leader_epoch, led_log
+from kohort.broker.security.permission import CLUSTER_ACTION, DESCRIBE_TOPIC
 from kohort.errors import ClientError, CorruptLog, ErrorCode, StorageFailed
 from kohort.log.answers import OffsetAndTimestamp
 from kohort.log.failures import storage_errors
@@ -44,14 +46,23 @@ class NamedTwice(ClientError):
     code = ErrorCode.INVALID_REQUEST
 
 
-@api(2, 1, 11)
+class NotForThem(ClientError):
+    """A topic that who asks may not know of."""
+
+    code = DESCRIBE_TOPIC.refusal
+
+
+@api(2, 1, 11, permissions=(DESCRIBE_TOPIC, CLUSTER_ACTION))
 def list_offsets(broker: "Broker", call: "Call") -> None:
     request = call.request
     times_named = Counter(partition for partition, _ in topic_partitions(request.topics))
+    refused = refused_topics(call, request.replica_id, DESCRIBE_TOPIC, (topic.name for topic in request.topics))
     by_topic: dict[str, dict[int, dict[str, Any]]] = {topic.name: {} for topic in request.topics}
     for partition, wanted in topic_partitions(request.topics):
         error = ErrorCode.NONE
         try:
+            if partition.topic in refused:
+                raise NotForThem(f"{partition} is not for everybody")
             if times_named[partition] > 1:
                 raise NamedTwice(f"{partition} is named {times_named[partition]} times")
             log = led_log(broker.topics, partition, getattr(wanted, "current_leader_epoch", NO_LEADER_EPOCH))

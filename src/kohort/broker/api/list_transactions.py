@@ -7,6 +7,7 @@ never takes long; Python's may take for ever, and this is not the place to wait 
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
+from kohort.broker.security.permission import DESCRIBE_TRANSACTIONAL_ID
 from kohort.errors import ErrorCode
 from kohort.transaction.states import TransactionState
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _ANY_DURATION = -1
 
 
-@api(66, 0, 1)
+@api(66, 0, 1, permissions=(DESCRIBE_TRANSACTIONAL_ID,))
 def list_transactions(broker: "Broker", call: "Call") -> None:
     request = call.request
     known = broker.transactions.manager.known_ids()
@@ -38,6 +39,7 @@ def list_transactions(broker: "Broker", call: "Call") -> None:
         and (not states or one.state in states)
         and (not producers or one.producer_id in producers)
         and (longer_than < 0 or now_ms - one.txn_start_timestamp > longer_than)
+        and call.might(DESCRIBE_TRANSACTIONAL_ID, one.transactional_id)
     ]
     unknown = [name for name in dict.fromkeys(request.state_filters) if name not in set(TransactionState)]
     call.answer({"error_code": ErrorCode.NONE, "unknown_state_filters": unknown, "transaction_states": told})

@@ -4,11 +4,12 @@
 (KIP-345) · 8 flexible · 9 groups of newer kinds (KIP-848), which are not served here
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.api.partitions import answer_by_topic, topic_partitions
+from kohort.broker.security.permission import READ_GROUP, READ_TOPIC
 from kohort.errors import ErrorCode
 from kohort.group.requests import OffsetCommitRequest, SameForAll
 from kohort.log.names import TopicPartition
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 _NO_RETENTION = -1
 
 
-@api(8, 2, 9)
+@api(8, 2, 9, permissions=(READ_GROUP, READ_TOPIC))
 def offset_commit(broker: "Broker", call: "Call") -> None:
     short = _transcoded(broker, call)
     if short is None:
@@ -33,7 +34,7 @@ def offset_commit(broker: "Broker", call: "Call") -> None:
 
 
 def _transcoded(broker: "Broker", call: "Call") -> "TranscodedCommit | None":
-    """The commit as a batch of records, where the short way is open and every partition is there."""
+    """The commit as a batch of records, where the short way is open and nothing stands in it."""
     transcoder = broker.short_way.transcoder
     if transcoder is None:
         broker.short_way.count()
@@ -41,7 +42,14 @@ def _transcoded(broker: "Broker", call: "Call") -> "TranscodedCommit | None":
     short = transcoder.transcode(call.frame, call.body_at, call.version, broker.clock.now_ms())
     if short is None or not all(_has_partition(broker, *topic) for topic in short.topics):
         return None
+    if call.authorizer is not None and not _may_all(call, short):
+        return None
     return short
+
+
+def _may_all(call: "Call", short: "TranscodedCommit") -> bool:
+    """Who may not is told so on the long way."""
+    return call.might(READ_GROUP, short.group_id) and all(call.might(READ_TOPIC, name) for name, _ in short.topics)
 
 
 def _has_partition(broker: "Broker", topic_name: str, partition: int) -> bool:
@@ -66,7 +74,12 @@ def _commit_transcoded(broker: "Broker", call: "Call", short: "TranscodedCommit"
 
 def _commit(broker: "Broker", call: "Call") -> None:
     request = call.request
-    offsets, unknown = committed_values(broker, request)
+    if not call.may(READ_GROUP, request.group_id):
+        refused = dict.fromkeys((partition for partition, _ in topic_partitions(request.topics)), READ_GROUP.refusal)
+        call.answer({"topics": answer_by_topic(request.topics, refused)})
+        return
+    not_for_them = call.refused(READ_TOPIC, (topic.name for topic in request.topics))
+    offsets, failed = committed_values(broker, request, not_for_them)
     retention = getattr(request, "retention_time", _NO_RETENTION)
     if retention != _NO_RETENTION:
         offsets = {
@@ -75,7 +88,7 @@ def _commit(broker: "Broker", call: "Call") -> None:
         }
 
     def respond(errors: Mapping[TopicPartition, ErrorCode]) -> None:
-        call.answer({"topics": answer_by_topic(request.topics, unknown | dict(errors))})
+        call.answer({"topics": answer_by_topic(request.topics, failed | dict(errors))})
 
     if not offsets:
         respond({})
@@ -93,14 +106,18 @@ def _commit(broker: "Broker", call: "Call") -> None:
 
 
 def committed_values(
-    broker: "Broker", request: Any
+    broker: "Broker", request: Any, refused: Container[str | None] = ()
 ) -> tuple[dict[TopicPartition, OffsetCommitValue], dict[TopicPartition, ErrorCode]]:
-    """What is to be committed, and which partitions there are not."""
+    """What is to be committed, and what is said of partitions that there are not, or not for who asks: those of topics
+    that are refused."""
     now_ms = broker.clock.now_ms()
-    values, unknown = {}, {}
+    values, failed = {}, {}
     for partition, wanted in topic_partitions(request.topics):
+        if partition.topic in refused:
+            failed[partition] = READ_TOPIC.refusal
+            continue
         if not _has_partition(broker, *partition):
-            unknown[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            failed[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             continue
         values[partition] = OffsetCommitValue(
             wanted.committed_offset,
@@ -109,4 +126,4 @@ def committed_values(
             getattr(wanted, "committed_leader_epoch", NO_LEADER_EPOCH),
             NO_EXPIRE_TIMESTAMP,
         )
-    return values, unknown
+    return values, failed

@@ -1,20 +1,31 @@
-"""What a client may do (KIP-430), as bits: where nobody is refused anything, all that there is."""
+"""What a client may do (KIP-430), as bits."""
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kohort.broker.security.acl import CLUSTER_NAME
+from kohort.broker.security.permission import ALL_OF_CLUSTER, ALL_OF_GROUPS, ALL_OF_TOPICS, DESCRIBE_CLUSTER, Permission
+
+if TYPE_CHECKING:
+    from kohort.broker.call import Call
 
 NOT_ASKED = -(1 << 31)
-
-_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _CLUSTER_ACTION = range(3, 10)
-_DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE = range(10, 13)
+NONE_AT_ALL = 0
 
 
-def _bits(operations: Iterable[int]) -> int:
-    return sum(1 << operation for operation in operations)
+def topic_operations(call: "Call", name: str) -> int:
+    """What who asks may do with a topic, whether or not it is there."""
+    return _allowed(call, ALL_OF_TOPICS, name)
 
 
-TOPIC_OPERATIONS = _bits(
-    (_READ, _WRITE, _CREATE, _DELETE, _ALTER, _DESCRIBE, _DESCRIBE_CONFIGS, _ALTER_CONFIGS),
-)
-CLUSTER_OPERATIONS = _bits(
-    (_CREATE, _ALTER, _DESCRIBE, _CLUSTER_ACTION, _DESCRIBE_CONFIGS, _ALTER_CONFIGS, _IDEMPOTENT_WRITE)
-)
+def group_operations(call: "Call", group_id: str) -> int:
+    return _allowed(call, ALL_OF_GROUPS, group_id)
+
+
+def cluster_operations(call: "Call") -> int:
+    """Nothing for whoever may not describe it."""
+    return _allowed(call, ALL_OF_CLUSTER, CLUSTER_NAME) if call.may(DESCRIBE_CLUSTER) else NONE_AT_ALL
+
+
+def _allowed(call: "Call", permissions: Iterable[Permission], name: str) -> int:
+    return sum(1 << permission.operation for permission in permissions if call.might(permission, name))

@@ -8,6 +8,9 @@ ids (KIP-516)
 Versions 0 to 2 are told of but not served, as Kafka does since 4.0: librdkafka does not compress for a broker that does
 not tell of them (KAFKA-18659).
 
+The coordinators' topics are written by the coordinators alone. Kafka lets in whoever calls itself `__admin_client`,
+which anybody can.
+
 One broker is its own only replica: acks 1 and -1 both wait until the batch is as safe as the flush mode promises, and
 who wants all acknowledgements waits no longer than the request says.
 """
@@ -16,10 +19,12 @@ import asyncio
 import struct
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from kohort.broker.api import api
 from kohort.broker.leading import UnknownTopicId, leader_epoch, led_log
+from kohort.broker.security.permission import WRITE_TOPIC, WRITE_TRANSACTIONAL_ID
 from kohort.broker.topics import INTERNAL_TOPICS
 from kohort.errors import (
     ClientError,
@@ -41,7 +46,6 @@ if TYPE_CHECKING:
     from kohort.broker.call import Call
     from kohort.log.partition import Log
 
-_ADMIN_CLIENT = "__admin_client"
 _ALL_ACKS = -1
 _ACKS = (_ALL_ACKS, 0, 1)
 _ZSTD_FROM = 7
@@ -96,22 +100,36 @@ class _Appending:
         self._unsafe: dict[int, dict[str, Any]] = {}
         """What is to be told of appends that nobody knows yet to be safe."""
         self._timeout: asyncio.TimerHandle | None = None
+        self._left: Iterator[tuple[str | None, Any, list[dict[str, Any]]]] = iter(())
+        """What is not appended yet: a partition's topic and records, and where its answer goes."""
+        self._refused: Mapping[TopicPartition, ErrorCode] = {}
         self._failed: ErrorCode | None = None
 
     def run(self) -> None:
-        request = self._call.request
+        """What a batch says of itself counts, whatever its request says (CVE-2018-17196)."""
+        call, request = self._call, self._call.request
         transactional = {
             TopicPartition(name, data.index): data.records
             for name, _, partitions in self._named_topics()
             for data in partitions
             if name is not None and _attributes(data.records) & TRANSACTIONAL
         }
-        if transactional and request.transactional_id is None:
-            self._append_all(dict.fromkeys(self._partitions(), ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-        elif transactional and self._call.version >= _JOINS_FROM:
-            self._join_transaction(request.transactional_id, transactional)
+        transactional_id = request.transactional_id
+        if transactional and (transactional_id is None or not call.may(WRITE_TRANSACTIONAL_ID, transactional_id)):
+            self._append_all(dict.fromkeys(self._partitions(), WRITE_TRANSACTIONAL_ID.refusal))
+            return
+        refused = {} if call.authorizer is None else self._not_for_them()
+        if refused:
+            transactional = {found: records for found, records in transactional.items() if found not in refused}
+        if transactional and call.version >= _JOINS_FROM:
+            self._join_transaction(transactional_id, transactional, refused)
         else:
-            self._append_all({})
+            self._append_all(refused)
+
+    def _not_for_them(self) -> dict[TopicPartition, ErrorCode]:
+        """Partitions that who asks may not write to, whether or not they are there."""
+        topics = self._call.refused(WRITE_TOPIC, (name for name, _, _ in self._named_topics()))
+        return {partition: WRITE_TOPIC.refusal for partition in self._partitions() if partition.topic in topics}
 
     def _named_topics(self) -> Iterator[tuple[str | None, dict[str, Any], Sequence[Any]]]:
         """Each topic: its name, if there is one with its id, what it is called in the request, and its partitions."""
@@ -127,18 +145,24 @@ class _Appending:
             if name is not None:
                 yield from (TopicPartition(name, data.index) for data in partitions)
 
-    def _join_transaction(self, transactional_id: str, records: Mapping[TopicPartition, bytes]) -> None:
+    def _join_transaction(
+        self,
+        transactional_id: str,
+        records: Mapping[TopicPartition, bytes],
+        refused: Mapping[TopicPartition, ErrorCode],
+    ) -> None:
         """The coordinator hears of the partitions before anything is written to them (KIP-890)."""
         known = tuple(partition for partition in records if self._broker.topics.log(*partition) is not None)
         producers = {producer for partition in known if (producer := _producer(records[partition])) is not None}
         if len(producers) != 1:
-            self._append_all(dict.fromkeys(known, ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+            self._append_all({**refused, **dict.fromkeys(known, ErrorCode.INVALID_PRODUCER_ID_MAPPING)})
             return
         ((producer_id, producer_epoch),) = producers
 
         def joined(error: ErrorCode) -> None:
-            refused = () if error is ErrorCode.NONE else known
-            self._append_all(dict.fromkeys(refused, ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error))
+            failed = () if error is ErrorCode.NONE else known
+            told = ErrorCode.NOT_ENOUGH_REPLICAS if error in _TRY_AGAIN else error
+            self._append_all({**refused, **dict.fromkeys(failed, told)})
 
         self._broker.transactions.handle_add_partitions_to_txn(
             AddPartitionsToTxnRequest(TransactionalId(transactional_id), producer_id, producer_epoch, known), joined
@@ -146,10 +170,26 @@ class _Appending:
 
     def _append_all(self, refused: Mapping[TopicPartition, ErrorCode]) -> None:
         """Append what is not refused already, and answer when it is safe."""
-        request = self._call.request
+        left: list[tuple[str | None, Any, list[dict[str, Any]]]] = []
         for name, called, partitions in self._named_topics():
-            answers = [self._append(name, data, refused) for data in partitions]
+            answers: list[dict[str, Any]] = []
             self._topics.append({**called, "partition_responses": answers})
+            left += [(name, data, answers) for data in partitions]
+        self._left, self._refused = iter(left), refused
+        self._append_some()
+
+    def _append_some(self) -> None:
+        """Each batch may take its time to be opened; after some of them it is others' turn."""
+        until = self._broker.turns.end_of_one()
+        for name, data, answers in self._left:
+            answers.append(self._append(name, data, self._refused))
+            if perf_counter() > until:
+                self._broker.turns.wait(self._append_some, is_heavy=True)
+                return
+        self._finish_appending()
+
+    def _finish_appending(self) -> None:
+        request = self._call.request
         if request.acks == 0:
             self._say_nothing()
         elif not self._written:
@@ -204,7 +244,7 @@ class _Appending:
             raise UnsupportedCompression(f"zstd in version {self._call.version}")
         if self._call.request.acks not in _ACKS:
             raise RequiredAcks(f"{self._call.request.acks} acknowledgements")
-        if topic in INTERNAL_TOPICS and self._call.client_id != _ADMIN_CLIENT:
+        if topic in INTERNAL_TOPICS:
             raise Internal(f"{topic} is internal")
 
     def _refuse(self, answer: dict[str, Any], error: ErrorCode) -> None:
@@ -260,6 +300,6 @@ def _attributes(records: bytes | None) -> int:
     return attributes
 
 
-@api(0, 3, 13, told_from=0)
+@api(0, 3, 13, told_from=0, permissions=(WRITE_TOPIC, WRITE_TRANSACTIONAL_ID))
 def produce(broker: "Broker", call: "Call") -> None:
     _Appending(broker, call).run()

@@ -3,6 +3,7 @@
 import logging
 from typing import Any
 
+from kohort.broker.security.permission import Permission
 from kohort.errors import ClientError, ErrorCode, StorageFailed
 
 logger = logging.getLogger(__name__)
@@ -14,6 +15,12 @@ class Refused(ClientError):
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def not_allowed(permission: Permission) -> Refused:
+    """What somebody hears who may not do something."""
+    what = f"{permission.operation.name} on {permission.resource_type.name}"
+    return Refused(permission.refusal, f"this needs permission: {what}")
 
 
 def refusal_of(error: ClientError | StorageFailed) -> dict[str, Any]:

@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
+from kohort.broker.api.refused_login import refuse_login
 from kohort.broker.authentication import Reply
 from kohort.errors import ErrorCode
 
@@ -17,14 +18,23 @@ _NOT_NOW = Reply(ErrorCode.ILLEGAL_SASL_STATE, "nobody has to log in here")
 
 
 @api(36, 0, 2)
-def sasl_authenticate(_: "Broker", call: "Call") -> None:
-    said, authenticator = call.request.auth_bytes, call.authenticator
-    reply = _NOT_NOW if authenticator is None else authenticator.authenticate(said)
-    call.answer(
-        {
+def sasl_authenticate(broker: "Broker", call: "Call") -> None:
+    """Who cannot log in hears that with a delay, and has to connect again."""
+    authenticator = call.authenticator
+
+    def tell(reply: Reply) -> None:
+        values = {
             "error_code": reply.error,
             "error_message": reply.message,
             "auth_bytes": reply.data,
             "session_lifetime": reply.session_lifetime_ms,
         }
-    )
+        if reply.error is ErrorCode.NONE or authenticator is None or authenticator.is_authenticated:
+            call.answer(values)
+        else:
+            refuse_login(broker, call, values, f"login: {reply.message}")
+
+    if authenticator is None:
+        tell(_NOT_NOW)
+    else:
+        authenticator.authenticate(call.request.auth_bytes, tell)

@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
+from kohort.broker.api.refused_login import refuse_login
 from kohort.errors import ErrorCode
 
 if TYPE_CHECKING:
@@ -16,11 +17,17 @@ _WITH_REQUESTS_FROM = 1
 
 
 @api(17, 0, 1)
-def sasl_handshake(_: "Broker", call: "Call") -> None:
+def sasl_handshake(broker: "Broker", call: "Call") -> None:
+    """Who wants a mechanism that there is not hears that with a delay, and has to connect again."""
     mechanism, authenticator = call.request.mechanism, call.authenticator
     if authenticator is None:
         call.answer({"error_code": ErrorCode.ILLEGAL_SASL_STATE, "mechanisms": ()})
-    elif call.version < _WITH_REQUESTS_FROM:
-        call.answer({"error_code": ErrorCode.UNSUPPORTED_SASL_MECHANISM, "mechanisms": ()})
+        return
+    error = ErrorCode.UNSUPPORTED_SASL_MECHANISM
+    if call.version >= _WITH_REQUESTS_FROM:
+        error = authenticator.handshake(mechanism)
+    values = {"error_code": error, "mechanisms": authenticator.mechanisms}
+    if error is ErrorCode.NONE or authenticator.is_authenticated:
+        call.answer(values)
     else:
-        call.answer({"error_code": authenticator.handshake(mechanism), "mechanisms": authenticator.mechanisms})
+        refuse_login(broker, call, values, f"login: mechanism {mechanism!r}, version {call.version}: {error.name}")

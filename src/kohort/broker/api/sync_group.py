@@ -6,6 +6,7 @@
 from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
+from kohort.broker.security.permission import READ_GROUP
 from kohort.errors import ErrorCode
 from kohort.group.requests import SyncGroupRequest, SyncGroupResult
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _PROTOCOL_FROM = 5
 
 
-@api(14, 0, 5)
+@api(14, 0, 5, permissions=(READ_GROUP,))
 def sync_group(broker: "Broker", call: "Call") -> None:
     request = call.request
     protocol_type = getattr(request, "protocol_type", None)
@@ -34,6 +35,9 @@ def sync_group(broker: "Broker", call: "Call") -> None:
 
     if call.version >= _PROTOCOL_FROM and (protocol_type is None or protocol_name is None):
         respond(SyncGroupResult(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+        return
+    if not call.may(READ_GROUP, request.group_id):
+        respond(SyncGroupResult(READ_GROUP.refusal))
         return
     broker.groups.handle_sync_group(
         SyncGroupRequest(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from kohort.broker.api import api
 from kohort.broker.api.offset_commit import committed_values
-from kohort.broker.api.partitions import answer_by_topic
+from kohort.broker.api.partitions import answer_by_topic, topic_partitions
+from kohort.broker.security.permission import READ_GROUP, READ_TOPIC, WRITE_TRANSACTIONAL_ID
 from kohort.errors import ErrorCode
 from kohort.group.requests import NO_GENERATION, UNKNOWN_MEMBER_ID, TxnOffsetCommitRequest
 from kohort.log.names import TopicPartition
@@ -21,14 +22,20 @@ if TYPE_CHECKING:
 _OLD_ERRORS_BELOW = 2
 
 
-@api(28, 0, 4)
+@api(28, 0, 4, permissions=(WRITE_TRANSACTIONAL_ID, READ_GROUP, READ_TOPIC))
 def txn_offset_commit(broker: "Broker", call: "Call") -> None:
     request = call.request
-    offsets, unknown = committed_values(broker, request)
+    for permission, name in ((WRITE_TRANSACTIONAL_ID, request.transactional_id), (READ_GROUP, request.group_id)):
+        if not call.may(permission, name):
+            refused = dict.fromkeys((found for found, _ in topic_partitions(request.topics)), permission.refusal)
+            call.answer({"topics": answer_by_topic(request.topics, refused)})
+            return
+    not_for_them = call.refused(READ_TOPIC, (topic.name for topic in request.topics))
+    offsets, failed = committed_values(broker, request, not_for_them)
 
     def respond(errors: Mapping[TopicPartition, ErrorCode]) -> None:
         told = {partition: _as_told(error, call.version) for partition, error in errors.items()}
-        call.answer({"topics": answer_by_topic(request.topics, unknown | told)})
+        call.answer({"topics": answer_by_topic(request.topics, failed | told)})
 
     if not offsets:
         respond({})

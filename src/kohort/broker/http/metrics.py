@@ -8,7 +8,6 @@ there may be any number of them.
 
 import asyncio
 from collections.abc import Iterator
-from functools import cache
 from importlib.metadata import version
 from itertools import accumulate
 
@@ -23,7 +22,7 @@ from prometheus_client.core import (
 from prometheus_client.registry import Collector
 
 from kohort.broker.http.health import offline_partitions, problems
-from kohort.broker.schemas import load_request_schema
+from kohort.broker.schemas import api_name
 from kohort.broker.server import Server
 from kohort.broker.traffic import Traffic
 from kohort.errors import ErrorCode
@@ -87,6 +86,7 @@ class BrokerMetrics(Collector):
             yield GaugeMetricFamily(of_kafka, _OF_TRANSACTIONS[name], value)
         yield from _requests(self._server.traffic)
         yield from self._sockets()
+        yield from self._logins()
         yield from self._logs()
 
     def _groups(self) -> Iterator[Metric]:
@@ -115,6 +115,31 @@ class BrokerMetrics(Collector):
             yield CounterMetricFamily(f"{of_kafka}_{name}", help_text, value)
         help_text = "Connections closed because of what came on them."
         yield CounterMetricFamily("kohort_bad_requests", help_text, traffic.bad_requests)
+        help_text = "Answers that told a client to wait, because of a quota."
+        yield CounterMetricFamily("kohort_throttled_answers", help_text, self._broker.quotas.throttled)
+        limits = self._server.limits
+        help_text = "Connections of which nobody knows yet what they want."
+        yield GaugeMetricFamily("kohort_connections_half_open", help_text, len(limits.half_open))
+        for name, help_text, value in (
+            ("refused", "Connections refused because their address had too many.", limits.refused),
+            ("given_up", "Connections closed because they did not say what they want.", limits.given_up),
+            ("slow", "Connections closed because a request did not go on.", self._server.slow_requests.dropped),
+        ):
+            yield CounterMetricFamily(f"kohort_connections_{name}", help_text, value)
+
+    def _logins(self) -> Iterator[Metric]:
+        of_kafka, logins = "kafka_server_socket_server_metrics", self._server.traffic.logins
+        for name, help_text, value in (
+            ("successful_authentication", "Logins, those that were renewed included.", logins.succeeded),
+            ("successful_reauthentication", "Logins that were renewed.", logins.renewed),
+            ("failed_authentication", "Logins that have failed.", logins.failed),
+            (
+                "expired_connections_killed",
+                "Connections closed because their login did not count any more.",
+                logins.expired,
+            ),
+        ):
+            yield CounterMetricFamily(f"{of_kafka}_{name}", help_text, value)
 
     def _logs(self) -> Iterator[Metric]:
         topics, directory = self._broker.topics, self._broker.topics.directory
@@ -150,7 +175,7 @@ def _requests(traffic: Traffic) -> Iterator[Metric]:
         if not any(counted.times.counts) and not any(counted.requests):
             continue
         served = next((number for number, count in enumerate(counted.requests) if count), len(counted.requests) - 1)
-        name = _api_name(key, served)
+        name = api_name(key, served)
         for number, count in enumerate(counted.requests):
             if count:
                 requests.add_metric([name, str(number)], count)
@@ -164,11 +189,6 @@ def _add(family: HistogramMetricFamily, labels: list[str], durations: Durations)
     ends = [*(f"{bound:.1f}" for bound in BOUNDS_MS), "+Inf"]
     buckets = list(zip(ends, accumulate(durations.counts), strict=True))
     family.add_metric(labels, buckets, durations.total_s * 1000)
-
-
-@cache
-def _api_name(key: int, version: int) -> str:
-    return load_request_schema(key, version).__name__.removesuffix("Request")
 
 
 def _snake(name: str) -> str:

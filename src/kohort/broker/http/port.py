@@ -1,39 +1,51 @@
 """The HTTP port: what is answered on which path, and what no browser may do with it.
 
-It only ever tells; nothing can be changed through it. Other web sites cannot read what it tells: there is no CORS, and
+It only ever tells; nothing can be changed through it. Off the machine's own address whoever asks has to be one of the
+broker's users, or to show a certificate where the port has TLS and wants one; without either the port is not opened
+there unless `http.allow.anonymous` says so. Other web sites cannot read what it tells: there is no CORS, and
 a port that listens on the machine's own address answers to names of that machine only, so that nobody's DNS can make
 a browser take it for his own site.
 """
 
+import asyncio
 import ipaddress
 import json
 import re
+import ssl
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 
+from kohort.broker.http.authentication import BasicAuthentication, TooBusy
+from kohort.broker.http.connection import http_connections
 from kohort.broker.http.groups import GroupsView
 from kohort.broker.http.health import offline_partitions, problems
 from kohort.broker.http.metrics import registry_of
 from kohort.broker.http.page import load_page
 from kohort.broker.http.rebalances import RecentRebalances
 from kohort.broker.server import Server
+from kohort.errors import KohortError
 
-_LONGEST_LINE = 131_072
-"""A group's id may have 32,767 bytes, each of which takes three in an address."""
 _CLOSED_WITHIN_S = 1.0
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
 _HEADERS = {
     "Cache-Control": "no-store",
+    "Server": "kohort",
     "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
 
+_ASK = {"WWW-Authenticate": 'Basic realm="kohort", charset="UTF-8"'}
+
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class NotSafe(KohortError):
+    """A port that anybody could ask from anywhere, which nobody has said that he wants."""
 
 
 class HttpPort:
@@ -46,29 +58,47 @@ class HttpPort:
         self._groups = GroupsView(server.broker, self._rebalances)
         self._page = load_page()
         self._allowed_names: frozenset[str] | None = None
-        app = web.Application(middlewares=[self._check_name])
+        self._authentication: BasicAuthentication | None = None
+        self._listener: asyncio.Server | None = None
+        app = web.Application(middlewares=[self._check_name, self._check_user])
         app.on_response_prepare.append(_add_headers)
         app.router.add_get("/", self._show_page)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/healthz", self._healthz)
         app.router.add_get("/groups.json", self._groups_json)
-        self._runner = web.AppRunner(
-            app,
-            access_log=None,
-            max_line_size=_LONGEST_LINE,
-            shutdown_timeout=_CLOSED_WITHIN_S,
-        )
+        self._runner = web.AppRunner(app, shutdown_timeout=_CLOSED_WITHIN_S)
 
-    async def listen(self, host: str, port: int) -> int:
-        """Returns the port, which the system chooses if it is 0."""
+    async def listen(self, host: str, port: int, *, context: ssl.SSLContext | None = None) -> int:
+        """Returns the port, which the system chooses if it is 0. `NotSafe` if anybody could ask from anywhere."""
+        is_known_by_certificate = context is not None and context.verify_mode is ssl.CERT_REQUIRED
+        if not _is_loopback(host) and not is_known_by_certificate and not self._broker.config.http_allow_anonymous:
+            self._authentication = BasicAuthentication(self._broker.users)
+            if not self._authentication.has_users:
+                raise NotSafe(
+                    f"the HTTP port on {host} would tell everything to everybody: add a user, listen on 127.0.0.1, or "
+                    "say http.allow.anonymous=true"
+                )
         self._broker.groups.metrics.rebalance_listeners.append(self._rebalances.on_rebalance)
         if _is_loopback(host):
             self._allowed_names = frozenset({"localhost", host.lower()})
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
-        return int(self._runner.addresses[0][1])
+        server = self._runner.server
+        assert server is not None
+        self._listener = await self._broker.loop.create_server(
+            http_connections(server, _HEADERS), host, port, ssl=context
+        )
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    @property
+    def asks_for_passwords(self) -> bool:
+        """Whether whoever asks has to say who he is."""
+        return self._authentication is not None
 
     async def close(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+        if self._authentication is not None:
+            self._authentication.close()
         self._broker.groups.metrics.rebalance_listeners.remove(self._rebalances.on_rebalance)
         await self._groups.close()
         await self._runner.cleanup()
@@ -112,6 +142,20 @@ class HttpPort:
             return _json_response(b'{"error":"this port does not answer to that name"}\n', status=421)
         return await handler(request)
 
+    @web.middleware
+    async def _check_user(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Whoever has to say who he is does so with each request; no route is open without."""
+        if self._authentication is not None:
+            try:
+                user = await self._authentication.user_of(request.headers.get("Authorization"))
+            except TooBusy:
+                return _json_response(b'{"error":"too many passwords are being checked"}\n', status=503)
+            if user is None:
+                answer = _json_response(b'{"error":"say who you are"}\n', status=401)
+                answer.headers.update(_ASK)
+                return answer
+        return await handler(request)
+
     def _is_called_by_name(self, host: str | None) -> bool:
         """Who sends no name at all is no browser."""
         if self._allowed_names is None or host is None:
@@ -124,7 +168,7 @@ class HttpPort:
 async def _add_headers(_: web.Request, response: web.StreamResponse) -> None:
     for name, value in _HEADERS.items():
         response.headers.setdefault(name, value)
-    response.headers["Server"] = "kohort"
+    response.headers["Server"] = _HEADERS["Server"]
 
 
 def _json_response(body: bytes, *, status: int = 200) -> web.Response:
