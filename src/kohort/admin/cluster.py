@@ -116,6 +116,10 @@ class Cluster:
         answer = await self._client.send(node, Ask(api, values))
         return answer.read()
 
+    async def ask_any(self, api: Api, **values: Any) -> Any:
+        """The answer of a broker, whichever."""
+        return await self.ask(self._client.get_random_node(), api, **values)
+
     def note_coordinator(self, group: str, node: int) -> None:
         """Who has told of a group coordinates it."""
         self._coordinators[group] = node

@@ -44,8 +44,13 @@ OFFSET_FETCH = Api("OffsetFetch", 9, 2, 7)
 FIND_COORDINATOR = Api("FindCoordinator", 10, 0, 3)
 DESCRIBE_GROUPS = Api("DescribeGroups", 15, 0, 5)
 LIST_GROUPS = Api("ListGroups", 16, 0, 5)
+DESCRIBE_ACLS = Api("DescribeAcls", 29, 1, 3)
+CREATE_ACLS = Api("CreateAcls", 30, 1, 3)
+DELETE_ACLS = Api("DeleteAcls", 31, 1, 3)
 DELETE_GROUPS = Api("DeleteGroups", 42, 0, 2)
 OFFSET_DELETE = Api("OffsetDelete", 47, 0, 0)
+DESCRIBE_CLIENT_QUOTAS = Api("DescribeClientQuotas", 48, 0, 1)
+ALTER_CLIENT_QUOTAS = Api("AlterClientQuotas", 49, 0, 1)
 CONSUMER_GROUP_DESCRIBE = Api("ConsumerGroupDescribe", 69, 0, 1)
 
 

@@ -13,6 +13,8 @@ _WORDS = {
     ErrorCode.REBALANCE_IN_PROGRESS: "the group has members, and is rebalancing",
     ErrorCode.NON_EMPTY_GROUP: "the group is not empty",
     ErrorCode.GROUP_ID_NOT_FOUND: "the group does not exist",
+    ErrorCode.CLUSTER_AUTHORIZATION_FAILED: "this needs permission for the whole cluster",
+    ErrorCode.SECURITY_DISABLED: "the cluster has no authorizer",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "the group is subscribed to the topic",
 }
 

@@ -24,15 +24,19 @@ _INTERRUPTED = 130
 """As shells have it: 128 and the number of the signal."""
 
 _COMMANDS = {
+    "acls": "Who may do what in a running cluster.",
+    "certs": "Certificates for development: an authority, brokers, clients.",
     "completion": "A script that has a shell complete commands, options and files.",
     "demo": "A broker, a story told by real clients, and its report.",
     "dump": "Every record of an offsets topic, decoded.",
     "groups": "Consumer groups of a running cluster.",
     "pipeline": "The offsets topic as tables, made by Spark.",
+    "quotas": "How much users and clients of a cluster may send, fetch and have done.",
     "report": "The tables of a run as one HTML file.",
     "restore": "The offsets of groups as they were at a time.",
     "serve": "A broker that Kafka clients connect to.",
     "state": "Groups and offsets as a broker would load them.",
+    "users": "Users who log in with a password.",
 }
 
 

@@ -5,20 +5,28 @@ import contextlib
 import gc
 import logging
 import signal
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from kohort.broker.broker import Broker
+from kohort.broker.security.listener_settings import PLAINTEXT, is_secret
+from kohort.broker.security.listeners import Listener, parse_address
+from kohort.broker.security.tls import Tls
+from kohort.broker.security.warnings import warnings_of
 from kohort.broker.server import Server
 from kohort.broker.settings import BrokerConfig, with_settings
+from kohort.cli.local_values import is_reference, resolved
 from kohort.cli.log_lines import log_to_stderr
 from kohort.cli.open_files import raise_open_files_limit
+from kohort.cli.output import one_line, shortened
 from kohort.clock import SystemClock
 from kohort.config import FlushMode
 from kohort.errors import KohortError, StorageFailed
 from kohort.log.files import Files, RealFiles
+from kohort.log.security import read_properties
 from kohort.log.simulated_files import SimulatedFiles
 
 if TYPE_CHECKING:
@@ -26,23 +34,36 @@ if TYPE_CHECKING:
 
 
 _LARGE_BLOCK = 16 * 1024 * 1024
+_DEFAULT = "127.0.0.1:9092"
+_LAST_PORT = 65_535
 
 
-class _Address(NamedTuple):
+class _HttpAddress(NamedTuple):
+    has_tls: bool
     host: str
     port: int
 
 
 @click.command()
-@click.option("--listen", default="127.0.0.1:9092", show_default=True, help="Where clients connect; port 0: any.")
+@click.option(
+    "--listen",
+    "listen",
+    multiple=True,
+    metavar="[PROTOCOL://]HOST:PORT",
+    help=f"Where clients connect; port 0: any. May be given several times.  [default: {_DEFAULT}]",
+)
 @click.option("--data", type=click.Path(path_type=Path), help="Where topics are kept.")
 @click.option("--memory", is_flag=True, help="Keep nothing: everything is gone with the process.")
-@click.option("--http", metavar="HOST:PORT", help="Where metrics, health and the live page are; port 0: any.")
+@click.option(
+    "--http",
+    metavar="[https://]HOST:PORT",
+    help="Where metrics, health and the live page are; port 0: any. https shows the certificate of ssl.keystore.",
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting, under its Kafka name.")
 @click.option("--config", "config_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Settings.")
 @click.option("--verbose", is_flag=True, help="Tell what happens, on stderr.")
 def serve(
-    listen: str,
+    listen: tuple[str, ...],
     data: Path | None,
     memory: bool,
     http: str | None,
@@ -53,55 +74,85 @@ def serve(
     """A broker that Kafka clients connect to.
 
     When it is ready it prints one line: `kohort ready kafka=HOST:PORT http=HOST:PORT data=DIR`, without `http=` if
-    there is none. SIGTERM or Ctrl-C ends it.
+    there is none. SIGTERM or Ctrl-C ends it, SIGHUP makes it read its certificates again.
+
+    A setting that is a secret does not belong on the command line, where everybody sees it, but into the file of
+    --config, or where that refers to: ${env:NAME}, ${file:PATH:NAME} in a file of properties, ${dir:PATH:NAME}.
 
     \b
     Examples:
       kohort serve --memory
       kohort serve --data broker --http 127.0.0.1:9644
+      kohort serve --data broker --listen 127.0.0.1:9092 --listen SASL_SSL://0.0.0.0:9093 --config broker.properties
       kohort serve --memory --listen 127.0.0.1:0 --set group.initial.rebalance.delay.ms=0
     """
     if memory == (data is not None):
         raise click.UsageError("give either --data or --memory")
     log_to_stderr(logging.INFO if verbose else logging.ERROR)
     raise_open_files_limit()
-    host, port = _address("--listen", listen)
-    http_address = None if http is None else _address("--http", http)
-    given = _file_settings(config_file) | dict(_setting(text) for text in settings)
+    http_address = None if http is None else _http_address(http)
+    given = resolved(({} if config_file is None else read_properties(config_file)) | _settings(settings))
+    if listen or "listeners" not in given:
+        given["listeners"] = ",".join(_listener(text) for text in listen or [_DEFAULT])
     flush_mode = FlushMode.OS if memory else FlushMode.ALWAYS
     place = "/memory" if data is None else str(data.absolute())
-    config = BrokerConfig(host=host, port=port, data=place, log_flush_mode=flush_mode)
+    config = BrokerConfig(data=place, log_flush_mode=flush_mode)
     files: Files = SimulatedFiles() if memory else RealFiles()
+    if data is not None:
+        _warn_if_readable(data)
     _run(with_settings(config, given), files, "memory" if memory else str(data), http_address)
 
 
-def _address(option: str, text: str) -> _Address:
-    host, _, port = text.rpartition(":")
-    if not host or not (port.isascii() and port.isdecimal()) or int(port) > 65_535:
-        raise click.UsageError(f"{option} wants HOST:PORT, not {text!r}")
-    return _Address(host, int(port))
+def _warn_if_readable(data: Path) -> None:
+    """A directory that we make is nobody else's; one that was there may be older than its contents are secret."""
+    with contextlib.suppress(OSError):  # whoever cannot look will soon hear why
+        mode = data.stat().st_mode & 0o777
+        if data.is_dir() and mode & 0o077:
+            click.echo(
+                f"kohort: warning: {one_line(str(data))} can be entered by others (mode {mode:04o}): chmod 700 keeps "
+                "records and credentials to its owner",
+                err=True,
+            )
 
 
-def _setting(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals:
-        raise click.UsageError(f"--set wants NAME=VALUE, not {text!r}")
-    return name.strip(), value.strip()
+def _http_address(text: str) -> _HttpAddress:
+    scheme, _, address = text.rpartition("://")
+    host, _, port = address.rpartition(":")
+    if scheme not in ("", "http", "https") or not host or not (port.isascii() and port.isdecimal()):
+        raise click.UsageError(f"--http wants HOST:PORT or https://HOST:PORT, not {text!r}")
+    if int(port) > _LAST_PORT:
+        raise click.UsageError(f"--http wants a port up to {_LAST_PORT}, not {text!r}")
+    return _HttpAddress(scheme == "https", host, int(port))
 
 
-def _file_settings(path: Path | None) -> dict[str, str]:
-    """Java's properties, as far as anybody writes them in Kafka's files."""
-    if path is None:
-        return {}
+def _listener(text: str) -> str:
+    """As the setting has it; an address alone is for clients that need not show anything."""
+    name, separator, address = text.rpartition("://")
     try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise KohortError(f"{path}: is not text") from None
-    lines = (line.strip() for line in text.splitlines())
-    return dict(_setting(line) for line in lines if line and not line.startswith(("#", "!")))
+        parse_address(address if name or not separator else "")
+    except ValueError:
+        raise click.UsageError(f"--listen wants HOST:PORT or PROTOCOL://HOST:PORT, not {text!r}") from None
+    if not address.rpartition(":")[0]:
+        raise click.UsageError(f"--listen wants a host, which may be 0.0.0.0, not {text!r}")
+    return f"{name or PLAINTEXT}://{address}"
 
 
-def _run(config: BrokerConfig, files: Files, place: str, http_address: _Address | None) -> None:
+def _settings(texts: Iterable[str]) -> dict[str, str]:
+    found = {}
+    for text in texts:
+        name, equals, value = (part.strip() for part in text.partition("="))
+        if not equals:
+            raise click.UsageError(f"--set wants NAME=VALUE, not {shortened(text)!r}")
+        if is_secret(name) and not is_reference(value):
+            raise click.UsageError(
+                f"--set {name}: everybody on this machine can read it there; write it into the file of --config, or "
+                f"where ${{env:NAME}} or ${{dir:PATH:NAME}} refers to"
+            )
+        found[name] = value
+    return found
+
+
+def _run(config: BrokerConfig, files: Files, place: str, http_address: _HttpAddress | None) -> None:
     try:
         import uvloop
     except ImportError:  # there is none for Windows
@@ -112,7 +163,9 @@ def _run(config: BrokerConfig, files: Files, place: str, http_address: _Address 
         raise failure
 
 
-async def _serve(config: BrokerConfig, files: Files, place: str, http_address: _Address | None) -> KohortError | None:
+async def _serve(
+    config: BrokerConfig, files: Files, place: str, http_address: _HttpAddress | None
+) -> KohortError | None:
     loop = asyncio.get_running_loop()
     end: asyncio.Future[StorageFailed | None] = loop.create_future()
 
@@ -125,14 +178,18 @@ async def _serve(config: BrokerConfig, files: Files, place: str, http_address: _
             loop.add_signal_handler(number, stop)
     broker = Broker(config, files, SystemClock(), loop, on_failure=stop)
     server = Server(broker, loop)
+    with contextlib.suppress(NotImplementedError, AttributeError):
+        loop.add_signal_handler(signal.SIGHUP, server.refresh)
     http: HttpPort | None = None
     try:
-        port = await server.listen(config.host, config.port)
-        ready = f"kohort ready kafka={config.host}:{port}"
+        listeners = await server.listen()
+        for warning in warnings_of(server.entrances):
+            click.echo(f"kohort: warning: {warning}", err=True)
+        ready = f"kohort ready kafka={_told(listeners)}"
         if http_address is not None:
             http, http_port = await _open_http(server, http_address)
             ready += f" http={http_address.host}:{http_port}"
-        broker.start(port)
+        broker.start(listeners[0].address.port)
         _settle_memory()
         click.echo(f"{ready} data={place}")
         return await end
@@ -141,6 +198,13 @@ async def _serve(config: BrokerConfig, files: Files, place: str, http_address: _
             await http.close()
         broker.stop()
         await server.close()
+
+
+def _told(listeners: Sequence[Listener]) -> str:
+    """What a client can connect to. One listener without security has no more than an address."""
+    if len(listeners) == 1 and listeners[0].name == PLAINTEXT:
+        return str(listeners[0].address)
+    return ",".join(map(str, listeners))
 
 
 def _settle_memory() -> None:
@@ -154,8 +218,16 @@ def _settle_memory() -> None:
     bytearray(_LARGE_BLOCK)
 
 
-async def _open_http(server: Server, address: _Address) -> tuple["HttpPort", int]:
+async def _open_http(server: Server, address: _HttpAddress) -> tuple["HttpPort", int]:
     from kohort.broker.http.port import HttpPort  # not needed by a broker without it, and large
 
     http = HttpPort(server)
-    return http, await http.listen(address.host.strip("[]"), address.port)
+    context = Tls("of the HTTP port", server.broker.config.listener).context if address.has_tls else None
+    port = await http.listen(address.host.strip("[]"), address.port, context=context)
+    if http.asks_for_passwords and not address.has_tls:
+        click.echo(
+            f"kohort: warning: whoever can listen in on the way to http://{address.host}:{port} reads passwords: "
+            "--http https://HOST:PORT hides them",
+            err=True,
+        )
+    return http, port
