@@ -32,7 +32,8 @@ def _free_port() -> int:
 class Broker:
     """Started by `start`; whatever it says on stderr is an error of the test."""
 
-    def __init__(self, work: Path, settings: Mapping[str, str]) -> None:
+    def __init__(self, work: Path, settings: Mapping[str, str], protocol: str = "PLAINTEXT") -> None:
+        self._protocol = protocol
         self._data = work / "data"
         self._log = work / "kohort.log"
         self._settings = {**_SETTINGS, **settings}
@@ -43,8 +44,14 @@ class Broker:
     def address(self) -> str:
         return f"127.0.0.1:{self._port}"
 
+    def add_user(self, name: str, password: str) -> None:
+        """Before it runs."""
+        command = [str(Path(sys.executable).parent / "kohort"), "users", "add", name, "--data", str(self._data)]
+        subprocess.run([*command, "--password-file", "-"], input=password, text=True, check=True, capture_output=True)
+
     def start(self) -> None:
-        command = [str(Path(sys.executable).parent / "kohort"), "serve", "--listen", self.address]
+        command = [str(Path(sys.executable).parent / "kohort"), "serve"]
+        command += ["--listen", f"{self._protocol}://{self.address}"]
         command += ["--data", str(self._data)]
         for name, value in self._settings.items():
             command += ["--set", f"{name}={value}"]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests_clients.kinds import KINDS, Kind
+from tests_clients.login import Login
 from tests_clients.scene import Scene
 
 
@@ -22,10 +23,18 @@ def settings() -> dict[str, str]:
 
 
 @pytest.fixture
-def scene(kind: Kind, settings: dict[str, str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Scene]:
+def login() -> Login | None:
+    """How clients get in, where they have to show something."""
+    return None
+
+
+@pytest.fixture
+def scene(
+    kind: Kind, settings: dict[str, str], login: Login | None, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Scene]:
     if missing := kind.toolchain.missing():
         pytest.skip(f"{missing} is not installed")
-    scene = Scene(kind, tmp_path, settings)
+    scene = Scene(kind, tmp_path, settings, login)
     failed = request.session.testsfailed
     yield scene
     if request.session.testsfailed > failed:

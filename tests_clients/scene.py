@@ -4,6 +4,7 @@ import itertools
 import signal
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from tests_clients.broker import Broker
 from tests_clients.building import built
 from tests_clients.client import Board, Client, Owned, Seen
 from tests_clients.kinds import Kind
+from tests_clients.login import Login
 
 _PATIENCE_S = 120.0
 _END = "the end"
@@ -57,9 +59,12 @@ class Member:
 class Scene:
     """Everything of one test; it is all ended with it."""
 
-    def __init__(self, kind: Kind, work: Path, settings: dict[str, str]) -> None:
+    def __init__(self, kind: Kind, work: Path, settings: dict[str, str], login: Login | None = None) -> None:
         self.kind = kind
-        self.broker = Broker(work, settings)
+        self.login = login
+        self.broker = Broker(work, settings, login.protocol if login else "PLAINTEXT")
+        if login and login.user:
+            self.broker.add_user(login.user, login.password)
         self._board = Board()
         self._work = work
         self._clients: list[Client] = []
@@ -74,10 +79,13 @@ class Scene:
             self._first = self.start_client()
         return self._first
 
-    def start_client(self, kind: Kind | None = None) -> Client:
-        """A further process, of the client that the test is about or of another one."""
+    def start_client(self, kind: Kind | None = None, login: Login | None = None) -> Client:
+        """A further process, of the client that the test is about or of another one; it gets in as the others do."""
         kind = kind or self.kind
+        login = login or self.login
         program = built(kind.toolchain, kind.program)
+        if login is not None:
+            program = replace(program, environment={**program.environment, "CLIENT_CONFIG": login.write(self._work)})
         log = self._work / f"client-{next(self._names)}.log"
         client = Client(program, kind.arguments, self.broker.address, self._board, log)
         self._clients.append(client)

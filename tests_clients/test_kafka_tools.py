@@ -1,7 +1,8 @@
-"""Kafka's own tools: `kafka-consumer-groups`, `kafka-verifiable-producer` and `kafka-verifiable-consumer`."""
+"""Kafka's own tools: `kafka-consumer-groups`, `kafka-acls`, and the verifiable producer and consumer."""
 
 import json
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,3 +155,47 @@ def test_consumer_groups_are_listed_described_reset_and_deleted(broker: Broker) 
     assert table(groups(broker, "--describe", "--group", "billing"), "PARTITION") == [["1"]]
     assert "successful" in groups(broker, "--delete", "--group", "billing")
     assert groups(broker, "--list").split() == []
+
+
+@pytest.fixture
+def authorizing(tmp_path: Path) -> Iterator[Broker]:
+    """Whoever comes may do everything, for nobody says who he is."""
+    settings = {
+        "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+        "super.users": "User:ANONYMOUS",
+    }
+    broker = Broker(tmp_path, settings)
+    broker.start()
+    yield broker
+    broker.end()
+
+
+def entries(broker: Broker) -> list[str]:
+    """As `kohort acls` tells them."""
+    command = [str(Path(sys.executable).parent / "kohort"), "acls", "list", "--bootstrap", broker.address]
+    done = subprocess.run([*command, "--format", "json"], capture_output=True, text=True, timeout=_PATIENCE_S)
+    assert done.returncode == 0, done.stderr
+    return sorted(" ".join(told.values()) for told in json.loads(done.stdout))
+
+
+def test_access_control_lists_are_kept(authorizing: Broker) -> None:
+    def acls(*arguments: str) -> str:
+        return run(authorizing, f"{TOOLS}.AclCommand", *arguments)
+
+    consumer = ("--consumer", "--topic", "ord", "--group", "billing", "--resource-pattern-type", "prefixed")
+    acls("--add", "--allow-principal", "User:alice", *consumer)
+    denied = ("--deny-principal", "User:bob", "--deny-host", "10.0.0.7", "--operation", "Write", "--topic", "orders")
+    acls("--add", *denied)
+    assert entries(authorizing) == [
+        "GROUP billing PREFIXED User:alice * READ ALLOW",
+        "TOPIC ord PREFIXED User:alice * DESCRIBE ALLOW",
+        "TOPIC ord PREFIXED User:alice * READ ALLOW",
+        "TOPIC orders LITERAL User:bob 10.0.0.7 WRITE DENY",
+    ]
+    listed = acls("--list", "--topic", "orders", "--resource-pattern-type", "match")
+    assert "principal=User:alice, host=*, operation=READ, permissionType=ALLOW" in listed
+    assert "principal=User:bob, host=10.0.0.7, operation=WRITE, permissionType=DENY" in listed
+    assert "billing" not in listed
+    acls("--remove", "--force", *denied)
+    acls("--remove", "--force", "--topic", "ord", "--resource-pattern-type", "prefixed")
+    assert entries(authorizing) == ["GROUP billing PREFIXED User:alice * READ ALLOW"]

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -69,10 +70,11 @@ class Http:
 
 
 @contextmanager
-def http_of(broker: Running) -> Iterator[Http]:
+def http_of(broker: Running, host: str = "127.0.0.1", *, context: ssl.SSLContext | None = None) -> Iterator[Http]:
     """Opened in the broker's own thread, and closed there."""
     port = HttpPort(broker.server)
-    number = asyncio.run_coroutine_threadsafe(port.listen("127.0.0.1", 0), broker.loop).result(_PATIENCE_S)
+    opening = port.listen(host, 0, context=context)
+    number = asyncio.run_coroutine_threadsafe(opening, broker.loop).result(_PATIENCE_S)
     try:
         yield Http(number)
     finally:

@@ -1,6 +1,7 @@
 """A whole broker behind a real socket, in a thread of its own, for as long as a test needs it."""
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
@@ -37,6 +38,15 @@ class Running:
     unhandled: list[dict[str, object]]
     """Errors that nobody in the broker's thread has handled; there should be none."""
 
+    def port_of(self, listener: str) -> int:
+        """The port of one of several listeners."""
+        return {entrance.listener.name: entrance.listener.address.port for entrance in self.server.entrances}[listener]
+
+    @property
+    def principals(self) -> list[str]:
+        """Who is connected."""
+        return self.on_loop(lambda: sorted(str(connection.peer.principal) for connection in self.server.connections))
+
     @property
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
@@ -65,6 +75,8 @@ def running(
     *,
     files: Files | None = None,
     clock: Clock | None = None,
+    prepare: Callable[[Server], None] = lambda _: None,
+    new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop,
 ) -> Iterator[Running]:
     """A broker on a directory, or in memory, with these settings under Kafka's names; stopped cleanly at the end.
 
@@ -76,13 +88,18 @@ def running(
     flush_mode = FlushMode.OS if path is None else FlushMode.ALWAYS
     config = BrokerConfig(port=0, data=data, log_flush_mode=flush_mode)
     config = with_settings(config, {"group.initial.rebalance.delay.ms": "0", **(settings or {})})
-    loop = asyncio.new_event_loop()
+    loop = new_loop()
     unhandled: list[dict[str, object]] = []
     loop.set_exception_handler(lambda _, context: unhandled.append(context))
     failures: list[StorageFailed] = []
-    broker = Broker(config, files, clock or SystemClock(), loop, on_failure=failures.append)
-    server = Server(broker, loop)
-    port = loop.run_until_complete(server.listen(config.host, 0))
+    with contextlib.ExitStack() as on_failure:
+        on_failure.callback(loop.close)
+        broker = Broker(config, files, clock or SystemClock(), loop, on_failure=failures.append)
+        server = Server(broker, loop)
+        prepare(server)
+        listeners = loop.run_until_complete(server.listen())
+        on_failure.pop_all()
+    port = listeners[0].address.port
     broker.start(port)
     thread = threading.Thread(target=loop.run_forever, name="broker")
     thread.start()

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from kohort.broker.authentication import Reply
+from kohort.broker.authentication import Reply, Told
+from kohort.broker.security.principal import ANONYMOUS, USER, Principal
 from kohort.errors import ErrorCode
 from tests.broker.running import Running, running
 from tests.broker.wire_client import Closed, WireClient
@@ -51,15 +52,24 @@ class Password:
     def is_authenticated(self) -> bool:
         return self._is_right
 
+    @property
+    def is_expired(self) -> bool:
+        return False
+
+    @property
+    def principal(self) -> Principal:
+        return Principal(USER, "ali-baba") if self._is_right else ANONYMOUS
+
     def handshake(self, mechanism: str) -> ErrorCode:
         self._is_chosen = mechanism in self.mechanisms
         return ErrorCode.NONE if self._is_chosen else ErrorCode.UNSUPPORTED_SASL_MECHANISM
 
-    def authenticate(self, data: bytes) -> Reply:
+    def authenticate(self, data: bytes, told: Told) -> None:
         if not self._is_chosen:
-            return Reply(ErrorCode.ILLEGAL_SASL_STATE, "no mechanism was chosen")
+            told(Reply(ErrorCode.ILLEGAL_SASL_STATE, "no mechanism was chosen"))
+            return
         self._is_right = hmac.compare_digest(data, b"open sesame")
-        return Reply(ErrorCode.NONE, data=b"welcome", session_lifetime_ms=60_000) if self._is_right else _REFUSED
+        told(Reply(ErrorCode.NONE, data=b"welcome", session_lifetime_ms=60_000) if self._is_right else _REFUSED)
 
 
 _REFUSED = Reply(ErrorCode.SASL_AUTHENTICATION_FAILED, "wrong password")
@@ -68,7 +78,7 @@ _REFUSED = Reply(ErrorCode.SASL_AUTHENTICATION_FAILED, "wrong password")
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Running]:
     with running() as broker:
-        broker.on_loop(lambda: setattr(broker.server, "new_authenticator", Password))
+        broker.on_loop(lambda: setattr(broker.server.entrances[0], "new_authenticator", Password))
         yield broker
 
 
@@ -99,7 +109,6 @@ class TestWithSomebodyToAsk:
 
     def test_who_says_a_wrong_word_is_told_so_and_not_served(self, client: WireClient) -> None:
         assert self.log_in(client, b"open barley") == ErrorCode.SASL_AUTHENTICATION_FAILED
-        client.send(METADATA, 9, topics=[])
         with pytest.raises(Closed):
             client.receive()
 
@@ -114,8 +123,16 @@ class TestWithSomebodyToAsk:
     def test_an_unknown_mechanism_is_refused_with_those_that_there_are(self, client: WireClient) -> None:
         answer = client.ask(SASL_HANDSHAKE, 1, mechanism="GSSAPI")
         assert (answer.error_code, answer.mechanisms) == (ErrorCode.UNSUPPORTED_SASL_MECHANISM, ("PASSWORD",))
+        with pytest.raises(Closed):
+            client.receive()
+
+    def test_who_has_chosen_no_mechanism_is_told_so_and_not_served(self, client: WireClient) -> None:
         refused = client.ask(SASL_AUTHENTICATE, 2, auth_bytes=b"open sesame")
         assert refused.error_code == ErrorCode.ILLEGAL_SASL_STATE
+        with pytest.raises(Closed):
+            client.receive()
 
     def test_bytes_without_a_request_around_them_are_not_served(self, client: WireClient) -> None:
         assert client.ask(SASL_HANDSHAKE, 0, mechanism="PASSWORD").error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM
+        with pytest.raises(Closed):
+            client.receive()

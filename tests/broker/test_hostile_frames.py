@@ -3,12 +3,8 @@
 import io
 import random
 import struct
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from subprocess import PIPE, Popen
-from typing import Any
 
 import pytest
 from kio.index import load_request_schema, load_response_schema
@@ -18,6 +14,7 @@ from kohort.broker.api import all_apis
 from kohort.errors import ErrorCode
 from tests.broker.random_requests import random_entity
 from tests.broker.running import Running, running
+from tests.broker.served import served
 from tests.broker.wire_client import Closed, WireClient, request_bytes
 
 API_VERSIONS, METADATA, FIND_COORDINATOR, JOIN_GROUP, OFFSET_COMMIT = 18, 3, 10, 11, 8
@@ -234,23 +231,6 @@ def _varint(value: int) -> bytes:
 
 
 # Memory, measured from outside
-
-
-@contextmanager
-def served() -> Iterator[tuple[int, Any]]:
-    """The command, in a process of its own: its port, and a way to ask for the most memory that it ever had."""
-    command = [sys.executable, "-m", "kohort.cli.main", "serve", "--listen", "127.0.0.1:0", "--memory"]
-    command += ["--set", "group.initial.rebalance.delay.ms=0"]
-    process = Popen(command, stdout=PIPE, text=True)
-    try:
-        ready = process.stdout.readline()
-        port = int(ready.split("kafka=")[1].split()[0].rpartition(":")[2])
-        status = Path(f"/proc/{process.pid}/status")
-        yield port, lambda: int(status.read_text().split("VmHWM:")[1].split()[0]) * 1024
-    finally:
-        process.terminate()
-        process.communicate()
-    assert process.returncode == 0
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the memory of a process is read from /proc")

@@ -1,13 +1,16 @@
 """The HTTP port: health, and what browsers and others may do with it."""
 
 import errno
+import socket
 import subprocess
 import sys
-from http.client import HTTPConnection
+from collections.abc import Mapping
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 
 import pytest
 
+from kohort.broker.http.groups import GroupsView
 from kohort.group.placement import partition_for
 from kohort.log.faulty_files import Fault, FaultyFiles
 from kohort.log.files import RealFiles
@@ -80,15 +83,64 @@ def test_a_disk_that_failed_is_told(tmp_path: Path) -> None:
         assert any("the disk failed" in reason for reason in answer.json["reasons"])
 
 
-@pytest.mark.parametrize("path", ["/", "/metrics", "/healthz", "/groups.json", "/nothing"])
-def test_no_other_site_may_read_or_embed_anything(path: str) -> None:
+ROUTES = ("/", "/metrics", "/healthz", "/groups.json", "/groups.json?view=summary", "/groups.json?group=x", "/nothing")
+
+
+@pytest.mark.parametrize("path", ROUTES)
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST"])
+def test_no_other_site_may_read_or_embed_or_keep_anything(path: str, method: str) -> None:
     with running() as broker, http_of(broker) as http:
-        headers = http.get(path, headers={"Origin": "https://evil.example"}).headers
-        assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
-        assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
-        assert "unsafe" not in headers["Content-Security-Policy"]
-        assert headers["X-Content-Type-Options"] == "nosniff"
-        assert not [name for name in headers if name.lower().startswith("access-control")]
+        check_headers(http.get(path, method=method, headers={"Origin": "https://evil.example"}).headers)
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    assert headers["Content-Security-Policy"].startswith("default-src 'none'; ")
+    assert "frame-ancestors 'none'" in headers["Content-Security-Policy"]
+    assert "unsafe" not in headers["Content-Security-Policy"]
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Cache-Control"] == "no-store"
+    assert headers["Referrer-Policy"] == "no-referrer"
+    assert headers["Server"] == "kohort"
+    assert not [name for name in headers if name.lower().startswith("access-control")]
+
+
+NONSENSE = [
+    b"<script>alert(1)</script>\r\n\r\n",
+    b"GET / HTTP/9.9\r\n\r\n",
+    b"GET /<script> HTTP/1.1\r\nHost: localhost\r\nA B\x01: <b>\r\n\r\n",
+    b"GET /" + b"a" * 200_000 + b" HTTP/1.1\r\n\r\n",
+    b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
+    b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100),
+]
+
+
+@pytest.mark.parametrize("nonsense", NONSENSE, ids=range(len(NONSENSE)))
+def test_what_is_no_http_is_told_so_and_nothing_of_it_comes_back(
+    nonsense: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    with running() as broker, http_of(broker) as http:
+        with socket.create_connection(("127.0.0.1", http.port), timeout=PATIENCE_S) as connection:
+            connection.sendall(nonsense)
+            answer = HTTPResponse(connection)
+            answer.begin()
+            body = answer.read()
+        assert (answer.status, body) == (400, b"this is no HTTP\n")
+        check_headers(dict(answer.getheaders()))
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_failure_of_ours_is_told_without_its_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: object) -> bytes:
+        raise ZeroDivisionError("/secret/path")
+
+    monkeypatch.setattr(GroupsView, "full", fail)
+    with running() as broker, http_of(broker) as http:
+        for accept in ("text/html", "*/*"):
+            answer = http.get("/groups.json", headers={"Accept": accept})
+            assert answer.status == 500
+            assert b"secret" not in answer.body
+            assert b"ZeroDivision" not in answer.body
+            check_headers(answer.headers)
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from tests.broker.data_plane import TOPIC, batch, make_topic, produce
 from tests.broker.group_clients import JOIN_GROUP, commit, find_coordinator, join_request, settle
 from tests.broker.http_port import http_of
 from tests.broker.running import running
+from tests.broker.security.logins import OPEN_AND_SASL, SHA_256, ScramClient, add_users, at_sasl, log_in_by_scram
 from tests.broker.wire_client import Closed
 
 GROUP = "readers"
@@ -103,6 +104,19 @@ def test_connections_and_bytes_are_counted() -> None:
             assert told[f"{sockets}_connection_close_total"] == 0
             assert told[f"{sockets}_incoming_byte_total"] == 4 + 10
             assert told[f"{sockets}_outgoing_byte_total"] == 4 + len(answer)
+
+
+def test_logins_are_counted() -> None:
+    with running(settings=OPEN_AND_SASL) as broker, http_of(broker) as http:
+        add_users(broker, {"alice": "her password"})
+        for password in ("her password", "her password", "guessed"):
+            with at_sasl(broker) as client:
+                log_in_by_scram(client, ScramClient(SHA_256, "alice", password))
+        sockets = "kafka_server_socket_server_metrics"
+        assert http.metric(f"{sockets}_successful_authentication_total") == 2
+        assert http.metric(f"{sockets}_failed_authentication_total") == 1
+        assert http.metric(f"{sockets}_successful_reauthentication_total") == 0
+        assert http.metric(f"{sockets}_expired_connections_killed_total") == 0
 
 
 def test_logs_and_their_syncs_are_counted(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from tests.broker.data_plane import (
 from tests.broker.running import running
 from tests.broker.slow_disk import SlowDisk
 from tests.broker.wire_client import Closed
+from tests.log.log_bench import marker
 
 
 @pytest.mark.parametrize("version", range(3, 14))
@@ -123,11 +124,15 @@ def test_a_batch_that_is_too_large_is_refused() -> None:
 
 
 @pytest.mark.parametrize("topic", ["__consumer_offsets", "__transaction_state"])
-def test_internal_topics_are_not_for_clients(topic: str) -> None:
-    with running() as broker, broker.client() as client, broker.client(client_id="__admin_client") as admin:
+@pytest.mark.parametrize("client_id", ["app", "__admin_client", None])
+def test_internal_topics_are_not_for_clients(topic: str, client_id: str | None) -> None:
+    """Repaired: nobody produces to the coordinators' topics (2.6.3: whoever has the client id `__admin_client` does)"""
+    with running() as broker, broker.client(client_id=client_id) as client:
         make_topic(broker, topic)
         assert produce(client, batch("a"), topic=topic).error_code == ErrorCode.INVALID_TOPIC
-        assert produce(admin, batch("a"), topic=topic).error_code == ErrorCode.NONE
+        log = broker.broker.topics.log(topic, 0)
+        assert log is not None
+        assert log.log_end_offset == 0
 
 
 def test_the_broker_s_time_is_told_where_it_counts() -> None:
@@ -160,6 +165,21 @@ def test_an_idempotent_producer_is_answered_twice_but_written_once() -> None:
         fenced = produce(client, batch("e", producer=7, epoch=0, sequence=3))
         assert fenced.error_code == ErrorCode.INVALID_PRODUCER_EPOCH
         assert values(fetch(client, 0).records) == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_clients_write_no_control_records(commit: bool) -> None:
+    """A marker would end somebody else's transaction."""
+    with running() as broker, broker.client() as client:
+        make_topic(broker)
+        open_one = batch("a", producer=7, epoch=0, sequence=0, transactional=True)
+        assert produce(client, open_one, transactional_id="t").error_code == ErrorCode.NONE
+        forged = marker(7, commit=commit, time=now_ms())
+        for transactional_id in ("t", None):
+            refused = produce(client, forged, transactional_id=transactional_id)
+            assert refused.error_code in (ErrorCode.INVALID_RECORD, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        assert produce(client, forged, transactional_id="t").error_code == ErrorCode.INVALID_RECORD
+        assert fetch(client, 0).last_stable_offset == 0
 
 
 def test_a_transactional_batch_needs_a_transactional_id() -> None:

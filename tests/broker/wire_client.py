@@ -3,6 +3,7 @@
 import io
 import select
 import socket
+import ssl
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import UTC, datetime, timedelta
@@ -35,8 +36,23 @@ class Closed(Exception):
 class WireClient:
     """One connection. Times are given as milliseconds and come back as kio tells them."""
 
-    def __init__(self, port: int, host: str = "127.0.0.1", *, client_id: str | None = "wire-client") -> None:
+    def __init__(
+        self,
+        port: int,
+        host: str = "127.0.0.1",
+        *,
+        client_id: str | None = "wire-client",
+        tls: ssl.SSLContext | None = None,
+        name: str = "localhost",
+    ) -> None:
+        """With `tls` the broker must have a certificate for `name`."""
         self._socket = socket.create_connection((host, port), timeout=_PATIENCE_S)
+        if tls is not None:
+            try:
+                self._socket = tls.wrap_socket(self._socket, server_hostname=name)
+            except OSError:
+                self._socket.close()
+                raise
         self._client_id = client_id
         self._correlation_id = 0
         self._asked: dict[int, tuple[int, int]] = {}

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from kohort.cli.whole_file import write_whole
@@ -42,8 +43,8 @@ def test_help_has_examples_that_the_command_takes(words: tuple[str, ...]) -> Non
 
 def _parameters(words: tuple[str, ...]) -> list[object]:
     found = [ALL[words].params]
-    if words == ("groups",):  # its examples are those of its subcommands
-        found += [command.params for name, command in ALL.items() if name[0] == "groups"]
+    if isinstance(ALL[words], click.Group):  # its examples are those of its subcommands
+        found += [command.params for name, command in ALL.items() if name[: len(words)] == words]
     return list(itertools.chain(*found))
 
 
@@ -110,10 +111,12 @@ WRITES = [
     (("serve", "--data", "loop"), (1,)),
 ]
 OPENS_A_CLUSTER = [
-    (("groups", *words, "--timeout", "1000", "--bootstrap", address, *more), (1,))
+    ((*words, "--timeout", "1000", "--bootstrap", address, *more), (1,))
     for words in (
-        ("list",), ("describe", "--all-groups"), ("reset", "--all-groups", "--all-topics", "--to-earliest"),
-        ("delete", "--group", "g"), ("delete-offsets", "--group", "g", "--topic", "t"), ("export", "--all-groups"),
+        ("groups", "list"), ("groups", "describe", "--all-groups"), ("groups", "export", "--all-groups"),
+        ("groups", "reset", "--all-groups", "--all-topics", "--to-earliest"), ("groups", "delete", "--group", "g"),
+        ("groups", "delete-offsets", "--group", "g", "--topic", "t"), ("acls", "list"),
+        ("acls", "add", "--topic", "t", "--allow-principal", "User:a"), ("acls", "remove", "--topic", "t", "--force"),
     )
     for address, *more in (
         ("{refused}",), ("",), ("a:b",), ("127.0.0.1:99999",), ("::",), ("escape\x1b[31m:1",),
@@ -137,7 +140,8 @@ USAGE = [
     (("serve", "--memory", "--config", "garbage"), (1,)),
     (("serve", "--memory", "--config", "gone"), (2,)),
     (("serve", "--memory", "--set", "num.partitions=\x1b[31m"), (1,)),
-    (("serve", "--memory", "--listen", "no such host:0"), (1,)),
+    (("serve", "--memory", "--listen", "no-such-host.invalid:0"), (1,)),
+    (("serve", "--memory", "--listen", "no such host:0"), (2,)),
     *(((command, str(GOLDEN), "--from-time", time), (2,)) for command in ("dump",) for time in ("", "99", "\x00")),
     *((("state", str(GOLDEN), "--as-of", time), (2,)) for time in ("10000-01-01", "-1", "1e12")),
     *((("dump", str(GOLDEN), "--from-time", time), (0,)) for time in ("9" * 18, "0001-01-01T00:00+23:59")),
@@ -228,6 +232,7 @@ def test_nothing_is_left_of_a_file_that_a_full_disk_does_not_take(kohort: Run, t
             disk = mounted.enter_context(small_disk(tmp_path / "disk", 64)).place
         except MayNotMount:
             pytest.skip("only somebody who may mount can have a small disk")
+        disk.chmod(0o700)
         (disk / "ballast").write_bytes(bytes(60 * 1024))
         before = sorted(disk.iterdir())
         done = kohort("serve", "--data", disk, "--listen", "127.0.0.1:0", "--set", "offsets.topic.num.partitions=50")

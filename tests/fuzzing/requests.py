@@ -63,6 +63,7 @@ class _Listener:
         config = BrokerConfig(port=0, data="/memory", log_flush_mode=FlushMode.OS)
         loop = asyncio.new_event_loop()
         broker = Broker(config, SimulatedFiles(), VirtualClock(), loop, on_failure=_fail)
+        broker.turns.never_end()  # nothing runs on this loop
         self._server = Server(broker, loop)
         self._server.apis = {key: replace(api, handle=self._handle) for key, api in self._server.apis.items()}
         self._read: list[str] = []

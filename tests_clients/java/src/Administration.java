@@ -17,7 +17,11 @@ import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.OffsetSpec;
 import org.apache.kafka.clients.admin.RecordsToDelete;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
+import org.apache.kafka.clients.admin.ScramCredentialInfo;
+import org.apache.kafka.clients.admin.ScramMechanism;
 import org.apache.kafka.clients.admin.TopicDescription;
+import org.apache.kafka.clients.admin.UserScramCredentialDeletion;
+import org.apache.kafka.clients.admin.UserScramCredentialUpsertion;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.common.Node;
 import org.apache.kafka.common.TopicPartition;
@@ -28,7 +32,7 @@ final class Administration {
     private final Admin admin;
 
     Administration(String address) {
-        admin = Admin.create(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, address));
+        admin = Admin.create(Login.with(Map.of(AdminClientConfig.BOOTSTRAP_SERVERS_CONFIG, address)));
     }
 
     Object act(Lines.Command command) throws Exception {
@@ -73,6 +77,19 @@ final class Administration {
             }
             case "delete_offset" -> admin.deleteConsumerGroupOffsets(group, Set.of(partition)).all().get();
             case "delete_group" -> admin.deleteConsumerGroups(List.of(group)).all().get();
+            case "add_user" -> {
+                var credential = new ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 8192);
+                String password = command.values().get(0);
+                var wanted = new UserScramCredentialUpsertion(command.name(), credential, password);
+                admin.alterUserScramCredentials(List.of(wanted)).all().get();
+            }
+            case "delete_user" -> {
+                var wanted = new UserScramCredentialDeletion(command.name(), ScramMechanism.SCRAM_SHA_512);
+                admin.alterUserScramCredentials(List.of(wanted)).all().get();
+            }
+            case "users" -> {
+                return users();
+            }
             case "remove_static_member" -> {
                 var wanted = new RemoveMembersFromConsumerGroupOptions(List.of(new MemberToRemove(command.instance())));
                 admin.removeMembersFromConsumerGroup(group, wanted).all().get();
@@ -80,6 +97,16 @@ final class Administration {
             default -> throw new IllegalArgumentException("no such command: " + command.doing());
         }
         return null;
+    }
+
+    private Map<String, List<String>> users() throws Exception {
+        Map<String, List<String>> found = new HashMap<>();
+        admin.describeUserScramCredentials().all().get().forEach((name, user) -> found.put(
+                name,
+                user.credentialInfos().stream()
+                        .map(info -> info.mechanism().mechanismName() + " " + info.iterations())
+                        .toList()));
+        return found;
     }
 
     private Map<String, Integer> topics() throws Exception {

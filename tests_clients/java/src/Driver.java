@@ -89,7 +89,7 @@ public final class Driver {
         if (command.transactionMs() > 0) {
             settings.put(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG, command.transactionMs());
         }
-        KafkaProducer<String, String> producer = new KafkaProducer<>(settings);
+        KafkaProducer<String, String> producer = new KafkaProducer<>(Login.with(settings));
         if (transactionalId != null) {
             producer.initTransactions();
         }

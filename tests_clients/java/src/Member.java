@@ -65,7 +65,7 @@ final class Member {
             settings.put(ConsumerConfig.GROUP_INSTANCE_ID_CONFIG, command.instance());
         }
         settings.putAll(more);
-        return new KafkaConsumer<>(settings);
+        return new KafkaConsumer<>(Login.with(settings));
     }
 
     private void run() {
