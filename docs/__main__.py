@@ -7,7 +7,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs import clients, commands, groups, metrics, pipeline, settings, tables
+from docs import clients, commands, groups, metrics, permissions, pipeline, settings, tables
 from docs.behaviours import ROOT, coverage, faithfulness
 from docs.states import draw
 from docs.way import draw as draw_way
@@ -23,6 +23,7 @@ def documents() -> dict[Path, str]:
         ROOT / "docs" / "groups.md": groups.page(),
         ROOT / "docs" / "reference" / "commands.md": commands.page(),
         ROOT / "docs" / "reference" / "metrics.md": metrics.page(),
+        ROOT / "docs" / "reference" / "permissions.md": permissions.page(),
         ROOT / "docs" / "reference" / "settings.md": settings.page(),
         ROOT / "docs" / "reference" / "tables.md": tables.page(),
     }

@@ -60,7 +60,9 @@ def _default(text: str | None) -> str:
 
 def _values(kind: Kind) -> str:
     if kind.choices:
-        return (", " if kind.type is ConfigType.LIST else " or ").join(f"`{choice}`" for choice in kind.choices)
+        return (", " if kind.type is ConfigType.LIST else " or ").join(
+            f"`{choice}`" for choice in kind.choices if choice
+        )
     if kind.least == float("-inf"):
         return kind.type.name.lower()
     most = f" to {kind.most:.12g}" if kind.most != float("inf") else " or more"
