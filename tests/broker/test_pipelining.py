@@ -1,54 +1,11 @@
 """Requests sent without waiting for answers: what may follow what, and in which order they are answered."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any
-
 import pytest
 
 from kohort.errors import ErrorCode
-from tests.broker.data_plane import PRODUCE, TOPIC, batch, fetch, make_topic, produce, produce_request, values
-from tests.broker.running import Running, running
-from tests.broker.slow_disk import SlowDisk
-from tests.broker.wire_client import Closed, WireClient
-
-OFFSET_COMMIT, OFFSET_FETCH = 8, 9
-ALWAYS = {"log.flush.mode": "always"}
-
-
-def commit(offset: int, *, group: str = "g", member: str = "", generation: int = -1) -> dict[str, Any]:
-    partitions = [{"partition_index": 0, "committed_offset": offset, "committed_metadata": ""}]
-    return {
-        "group_id": group,
-        "member_id": member,
-        "generation_id_or_member_epoch": generation,
-        "topics": [{"name": TOPIC, "partitions": partitions}],
-    }
-
-
-def error_of(answer: Any) -> int:
-    return int(answer.topics[0].partitions[0].error_code)
-
-
-@contextmanager
-def slow_broker() -> Iterator[tuple[Running, SlowDisk, WireClient]]:
-    """One that has a topic and everything that a first commit makes."""
-    files = SlowDisk()
-    with running(files=files, settings=ALWAYS) as broker, broker.client() as client:
-        make_topic(broker)
-        broker.on_loop(broker.broker.ensure_offsets_topic)
-        assert error_of(client.ask(OFFSET_COMMIT, 6, **commit(0))) == ErrorCode.NONE
-        try:
-            yield broker, files, client
-        finally:
-            files.may_sync.set()
-
-
-def wait_for(broker: Running, commits: int) -> None:
-    """Until so many requests have been looked at, whether they are answered or not."""
-    requests = broker.server.traffic.apis[OFFSET_COMMIT].requests
-    while broker.on_loop(lambda: requests[6]) < commits:
-        pass
+from tests.broker.data_plane import PRODUCE, TOPIC, batch, fetch, produce, produce_request, values
+from tests.broker.slow_disk import OFFSET_COMMIT, OFFSET_FETCH, commit, error_of, slow_broker, wait_for
+from tests.broker.wire_client import Closed
 
 
 def test_one_sync_serves_the_commits_of_one_connection() -> None:

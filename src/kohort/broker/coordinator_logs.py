@@ -43,7 +43,8 @@ class CoordinatorLog(Generic[S]):
         return first_offset
 
     def load(self, partition: int, done: Callable[[S | KohortError], None]) -> None:
-        """Replay a partition."""
+        """Replay a partition. `done` hears of it when all that was read is safe, for who is answered from what a power
+        cut takes away has seen what never was. After a start that is at once."""
         log = self._topics.log(self._topic, partition)
         if log is None:
             done(KohortError(f"{self._topic}-{partition} is not here"))
@@ -53,7 +54,15 @@ class CoordinatorLog(Generic[S]):
         except KohortError as error:
             done(error)
             return
-        done(state)
+        if log.high_watermark == log.log_end_offset:
+            done(state)
+            return
+
+        def told(error: ErrorCode) -> None:
+            unsafe = f"{self._topic}-{partition} could not be made safe up to where it was read"
+            done(state if error is ErrorCode.NONE else StorageFailed(unsafe))
+
+        self._durable.then(log, log.log_end_offset, told)
 
 
 class LocalMarkers:

@@ -105,9 +105,9 @@ class Broker(Life):
         if (group is None) == (transactional_id is None):
             raise ValueError("move the coordinator of a group or of a transactional id")
         if transactional_id is not None:
-            return move_transactions(self._call, self._faults, transactional_id)
+            return move_transactions(self._call, self._settle, self._faults, transactional_id)
         assert group is not None
-        return move_groups(self._call, self._faults, group)
+        return move_groups(self._call, self._settle, self._faults, group)
 
     # Faults
 

@@ -26,19 +26,26 @@ class Moved:
     """A coordinator that is not here."""
 
     def __init__(
-        self, call: CallBroker, partition: int, search: Fault, elect: Callable[[ControlledBroker], None]
+        self,
+        call: CallBroker,
+        settle: Callable[[], None],
+        partition: int,
+        search: Fault,
+        elect: Callable[[ControlledBroker], None],
     ) -> None:
         self._call = call
+        self._settle = settle
         self.partition = partition
         self._search = search
         self._elect: Callable[[ControlledBroker], None] | None = elect
 
     def back(self) -> None:
-        """It is here again: its partition is loaded from the log."""
+        """It is here again: its partition is loaded from the log, when all that stands there is safe."""
         elect, self._elect = self._elect, None
         if elect is not None:
             self._search.cancel()
             self._call(elect)
+            self._settle()
 
     def __enter__(self) -> Self:
         return self
@@ -47,7 +54,7 @@ class Moved:
         self.back()
 
 
-def move_groups(call: CallBroker, faults: Faults, group: str | int) -> Moved:
+def move_groups(call: CallBroker, settle: Callable[[], None], faults: Faults, group: str | int) -> Moved:
     """Take away the coordinator of a group, or of a partition."""
 
     def partitions(broker: ControlledBroker) -> int:
@@ -60,10 +67,10 @@ def move_groups(call: CallBroker, faults: Faults, group: str | int) -> Moved:
         raise NotPossible(f"__consumer_offsets has {count} partitions, and no {partition}")
     search = _nobody(faults, _GROUP, partition, count)
     call(lambda broker: broker.resign(partition))
-    return Moved(call, partition, search, lambda broker: broker.return_to(partition))
+    return Moved(call, settle, partition, search, lambda broker: broker.return_to(partition))
 
 
-def move_transactions(call: CallBroker, faults: Faults, transactional_id: str) -> Moved:
+def move_transactions(call: CallBroker, settle: Callable[[], None], faults: Faults, transactional_id: str) -> Moved:
     """Take away the coordinator of a transactional id."""
 
     def partitions(broker: ControlledBroker) -> int:
@@ -74,7 +81,7 @@ def move_transactions(call: CallBroker, faults: Faults, transactional_id: str) -
     partition = partition_for(transactional_id, count)
     search = _nobody(faults, _TRANSACTION, partition, count)
     call(lambda broker: broker.resign_transactions(partition))
-    return Moved(call, partition, search, lambda broker: broker.return_to_transactions(partition))
+    return Moved(call, settle, partition, search, lambda broker: broker.return_to_transactions(partition))
 
 
 def _nobody(faults: Faults, kind: int, partition: int, count: int) -> Fault:
