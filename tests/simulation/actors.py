@@ -1,7 +1,7 @@
 """Who lives with the broker: those who commit, those who look at what is there, and those who remove it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Container, Iterator, Sequence
 from itertools import count
 from random import Random
 from typing import Any
@@ -16,7 +16,7 @@ TOPIC = "orders"
 PARTITIONS = 3
 _OFFSET_COMMIT, _OFFSET_FETCH, _DELETE_GROUPS, _OFFSET_DELETE = 8, 9, 42, 47
 
-_REFUSALS = {
+REFUSALS = {
     ErrorCode.ILLEGAL_GENERATION,
     ErrorCode.UNKNOWN_MEMBER_ID,
     ErrorCode.REBALANCE_IN_PROGRESS,
@@ -46,20 +46,26 @@ class Actors:
         await asyncio.sleep(self.random.uniform(0.0, longest_s))
 
 
-def outcome_of(errors: Sequence[int]) -> Outcome:
+def outcome_of(errors: Sequence[int], refusals: Container[int] = REFUSALS) -> Outcome:
     if all(error == ErrorCode.NONE for error in errors):
         return Outcome.OK
-    return Outcome.FAILED if all(error in _REFUSALS for error in errors) else Outcome.UNKNOWN
+    return Outcome.FAILED if all(error in refusals for error in errors) else Outcome.UNKNOWN
 
 
-async def recorded(world: Actors, write: Write, asking: Awaitable[Any], errors: Callable[[Any], Sequence[int]]) -> Any:
+async def recorded(
+    world: Actors,
+    write: Write,
+    asking: Awaitable[Any],
+    errors: Callable[[Any], Sequence[int]],
+    refusals: Container[int] = REFUSALS,
+) -> Any:
     """Ask for something that takes effect, and note how it ended."""
     try:
         answer = await asking
     except Broken:
         return None
     world.answered += 1
-    write.end(world.time(), outcome_of(errors(answer)))
+    write.end(world.time(), outcome_of(errors(answer), refusals))
     return answer
 
 
@@ -138,7 +144,7 @@ async def remover(world: Actors, name: str, groups: Sequence[str], times: int) -
         except Broken:
             continue
         world.answered += 1
-        if error in _REFUSALS:
+        if error in REFUSALS:
             world.ledger.removals = [removal for removal in world.ledger.removals if removal not in removals]
         elif error == ErrorCode.NONE:
             for removal in removals:

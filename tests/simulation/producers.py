@@ -3,12 +3,15 @@
 from typing import Any
 
 from kohort.errors import ErrorCode
-from tests.simulation.actors import PARTITIONS, Actors, commit_errors, commit_values, outcome_of, recorded
+from tests.simulation.actors import PARTITIONS, REFUSALS, Actors, commit_errors, commit_values, outcome_of, recorded
 from tests.simulation.client import Client
 from tests.simulation.history import Epoch, Outcome, Transacted, Write
 from tests.simulation.network import Broken
 
 _INIT_PRODUCER_ID, _ADD_OFFSETS, _END_TXN, _TXN_COMMIT = 22, 25, 26, 28
+
+_REFUSALS_OF_THE_END = REFUSALS - {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
+"""A coordinator that is loaded anew before its decision is safe says, as Kafka does, that it loads."""
 
 Producer = tuple[int, int]
 """An id and an epoch."""
@@ -88,6 +91,7 @@ async def _end(world: Actors, client: Client, name: str, producer: Producer, wri
         write if is_commit else Write({}, asked),
         client.ask(_END_TXN, 1, who | {"committed": is_commit}),
         lambda answer: [answer.error_code],
+        _REFUSALS_OF_THE_END,
     )
     # Committed is a decision; the markers follow. Until they stand nobody reads the offsets, and that is no violation.
     if is_commit and write.outcome is Outcome.OK:
