@@ -1,6 +1,7 @@
 """Opening a partition after a crash: what is cut, what is refused, what is made again."""
 
 import logging
+from pathlib import Path
 
 import pytest
 
@@ -8,7 +9,9 @@ from kohort.errors import CorruptLog
 from kohort.log.files import join, write_whole
 from kohort.log.simulated_files import SimulatedFiles
 from kohort.records.batch import read_header
-from tests.log.log_bench import GOLDEN, TIME, Bench, batch, marker
+from tests.golden_sets import GOLDEN, ROOT
+from tests.log.log_bench import TIME, Bench, batch, marker
+from tests.slow import nightly
 
 LOG = f"{0:020d}.log"
 
@@ -246,26 +249,37 @@ def test_every_flipped_byte_below_what_was_synced_is_refused(number: int) -> Non
     assert bench.values() == ["a", "b", "c", "d"]
 
 
-def golden_cuts() -> list[str]:
-    sets = [
-        "kafka-2.6.3-ibp-2.6/__consumer_offsets-0",
-        "kafka-2.6.3-ibp-0.10.0/__consumer_offsets-0",
-        "kafka-4.1.0-topic-ids/__consumer_offsets-0",
-    ]
-    return [path for path in sets if (GOLDEN / path / LOG).exists()]
+GOLDEN_SEGMENTS = {
+    str(path.relative_to(ROOT)): path for golden in GOLDEN for _, path in golden.segments() if path.stat().st_size
+}
+A_FEW_SEGMENTS = [
+    f"{name}/__consumer_offsets-0/{LOG}"
+    for name in ("kafka-2.6.3-ibp-2.6", "kafka-2.6.3-ibp-0.10.0", "kafka-4.1.0-topic-ids")
+]
 
 
-@pytest.mark.parametrize("source", golden_cuts())
+@pytest.mark.parametrize("source", A_FEW_SEGMENTS)
 def test_a_real_segment_cut_at_any_byte_gives_the_whole_batches_before_the_cut(source: str) -> None:
-    data = (GOLDEN / source / LOG).read_bytes()
-    ends = []
-    while not ends or ends[-1][0] < len(data):
-        header = read_header(data, ends[-1][0] if ends else 0)
+    cut_at_every_byte(GOLDEN_SEGMENTS[source])
+
+
+@nightly
+@pytest.mark.parametrize("source", sorted(GOLDEN_SEGMENTS.keys() - A_FEW_SEGMENTS))
+def test_every_real_segment_cut_at_any_byte_gives_the_whole_batches_before_the_cut(source: str) -> None:
+    cut_at_every_byte(GOLDEN_SEGMENTS[source])
+
+
+def cut_at_every_byte(segment: Path) -> None:
+    data, base_offset = segment.read_bytes(), int(segment.stem)
+    ends = [(0, base_offset)]
+    while ends[-1][0] < len(data):
+        header = read_header(data, ends[-1][0])
         ends.append((header.end, header.next_offset))
-    assert len(ends) > 5
+    assert len(ends) > 1
     for size in range(len(data)):
-        bench = Bench(SimulatedFiles({"/data": None, "/data/orders-0": None, f"/data/orders-0/{LOG}": data[:size]}))
-        end, next_offset = max((border for border in ends if border[0] <= size), default=(0, 0))
+        name = f"/data/orders-0/{segment.name}"
+        bench = Bench(SimulatedFiles({"/data": None, "/data/orders-0": None, name: data[:size]}))
+        end, next_offset = max(border for border in ends if border[0] <= size)
         assert bench.log.log_end_offset == next_offset
         assert bench.log.active_segment.file.read_at(0, len(data)) == data[:end]
         assert bench.log.cut_bytes == size - end

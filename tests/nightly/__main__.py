@@ -48,7 +48,8 @@ def _jobs() -> list[Job]:
 
 _TESTS = {
     "bugs put back": "tests/simulation",
-    "power cuts while starting": "tests/log",
+    "power cuts while starting, every byte of real logs cut": "tests/log",
+    "every byte of real logs cut, for readers": "tests/records",
     "the replay on Spark": "tests/spark/test_second_opinion.py",
 }
 

@@ -14,11 +14,15 @@ from kohort.records.batch import Record, RecordBatch, read_batch, read_batches
 from kohort.records.columns import decode
 from kohort.records.compression import Codec, compress
 from kohort.records.key_table import KeyTable
-from tests.golden_sets import GOLDEN
+from tests.golden_sets import GOLDEN, GoldenSet
 from tests.records.peak_memory import PEAK_MIB
 from tests.records.pieces import array
+from tests.slow import nightly
 
 SMALL = min((path.read_bytes() for golden in GOLDEN for _, path in golden.segments() if path.stat().st_size), key=len)
+
+
+Reader = Callable[[bytes, Callable[[CorruptLog], None]], list[int]]
 
 
 def by_scalar(data: bytes, on_damage: Callable[[CorruptLog], None]) -> list[int]:
@@ -34,11 +38,22 @@ readers = pytest.mark.parametrize("offsets_in", [by_scalar, by_columns])
 
 @readers
 @pytest.mark.parametrize("golden", ["kafka-2.6.3-ibp-2.6", "kafka-2.6.3-ibp-0.10.0", "compressed-gzip"])
-def test_a_segment_cut_at_any_byte_gives_the_whole_batches_before_the_cut(
-    golden: str, offsets_in: Callable[[bytes, Callable[[CorruptLog], None]], list[int]]
-) -> None:
+def test_a_segment_cut_at_any_byte_gives_the_whole_batches_before_the_cut(golden: str, offsets_in: Reader) -> None:
     segments = [path.read_bytes() for found in GOLDEN if found.name == golden for _, path in found.segments()]
-    data = min(segments, key=len)
+    cut_at_every_byte(min(segments, key=len), offsets_in)
+
+
+@nightly
+@readers
+@pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.name)
+def test_every_segment_cut_at_any_byte_gives_the_whole_batches_before_the_cut(
+    golden: GoldenSet, offsets_in: Reader
+) -> None:
+    for _, path in golden.segments():
+        cut_at_every_byte(path.read_bytes(), offsets_in)
+
+
+def cut_at_every_byte(data: bytes, offsets_in: Reader) -> None:
     batches = list(read_batches(data))
     ends = {batch.header.end for batch in batches} | {0}
     for cut in range(len(data) + 1):
@@ -53,7 +68,7 @@ def test_a_segment_cut_at_any_byte_gives_the_whole_batches_before_the_cut(
 
 @readers
 def test_every_bit_that_flips_is_detected_or_harmless(
-    offsets_in: Callable[[bytes, Callable[[CorruptLog], None]], list[int]],
+    offsets_in: Reader,
 ) -> None:
     """Only a batch's own offset and the leader's epoch stand outside of the checksum. No record depends on them, and an
     offset below zero is told."""
