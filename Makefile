@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: audit hostile help install test test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
+.PHONY: audit hostile help install test test-slow test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -19,8 +19,11 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	touch $@
 
 test: install check behaviours ## lint, types, layers, documents and every test
-	$(BIN)/pytest -n 2 --dist loadgroup -m 'not alone'
+	$(BIN)/pytest -n 3 --dist loadgroup -m 'not alone and not slow and not nightly'
 	$(BIN)/pytest -m alone
+
+test-slow: install ## what make test has no time for: the demo's story, following a log, Ctrl-C, tutorials with Spark
+	$(BIN)/pytest -n 2 --dist loadgroup -m slow
 
 # pyspark 4.0 is the oldest that is supported; what is in .venv is the newest.
 OLDEST_SPARK := 4.0.0
@@ -33,11 +36,9 @@ $(SPARK_VENV)/installed: pyproject.toml constraints.txt
 		--editable '.[spark,dev]' pyspark==$(OLDEST_SPARK)
 	touch $@
 
-test-spark: install $(SPARK_VENV)/installed ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers, and what takes long
-	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest tests/spark
-	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest tests/spark
-	KOHORT_TEST_SLOW=1 $(BIN)/pytest tests/docs tests/examples tests/report tests/demo tests/spark/test_follow.py \
-		tests/cli/test_pipeline_follow.py
+test-spark: install $(SPARK_VENV)/installed ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers
+	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest -m 'not nightly' tests/spark
+	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest -m 'not nightly' tests/spark
 
 test-kafka: install $(SPARK_VENV)/installed ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka

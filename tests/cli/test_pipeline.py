@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Run
 from tests.golden_sets import ROOT
+from tests.slow import slow
 
 GOLDEN = ROOT / "compressed-gzip"
 KOHORT = Path(sys.executable).parent / "kohort"
@@ -70,6 +71,7 @@ def test_a_master_that_is_none_is_told_in_one_line(kohort: Run, tmp_path: Path, 
     assert not (tmp_path / "out").exists()
 
 
+@slow
 @pytest.mark.xdist_group("spark")
 def test_ctrl_c_leaves_nothing_half_written(tmp_path: Path) -> None:
     out = tmp_path / "out"

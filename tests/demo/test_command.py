@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession  # noqa: F401  # a demo starts one: the wor
 from tests.cli.conftest import Run
 from tests.cli.conftest import kohort as kohort  # the fixture, for this directory too
 from tests.demo.conftest import KOHORT, processes_of, running
+from tests.slow import slow
 
 WITHOUT_SPARK = "import sys; sys.modules['pyspark'] = None; from kohort.cli.main import main; main()"
 
@@ -38,6 +39,7 @@ def test_what_is_no_former_demo_stays_as_it_is(kohort: Run, tmp_path: Path) -> N
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "thesis.txt"]
 
 
+@slow
 def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "shop"
     with running(KOHORT, "demo", "--out", out) as process:
@@ -52,6 +54,7 @@ def test_ctrl_c_in_the_middle_leaves_nothing(tmp_path: Path) -> None:
     assert "Traceback" not in complaints
 
 
+@slow
 def test_without_spark_the_story_is_told_and_the_broker_can_be_kept(kohort: Run, tmp_path: Path) -> None:
     out = tmp_path / "shop"
     with running(sys.executable, "-c", WITHOUT_SPARK, "demo", "--keep", "--out", out) as process:

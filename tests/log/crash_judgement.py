@@ -8,6 +8,7 @@ starts that follow.
 import contextlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from kohort.clock import VirtualClock
 from kohort.config import LogConfig
@@ -81,7 +82,13 @@ def fetch_log(log: Log) -> bytes:
 
 
 def opened(batches: Iterable[bytes]) -> list[RecordBatch]:
-    return [batch for data in batches for batch in read_batches(data)]
+    return [batch for data in batches for batch in _opened(data)]
+
+
+@lru_cache(4096)
+def _opened(data: bytes) -> tuple[RecordBatch, ...]:
+    """The same few batches are on nearly every disk."""
+    return tuple(read_batches(data))
 
 
 def state_of(batches: Iterable[bytes]) -> State:

@@ -48,6 +48,7 @@ def test_groups_and_times_can_be_asked_for(spark: SparkSession, tables: Path, tm
     assert len(rows) == 8
 
 
+@slow
 def test_a_group_that_nobody_knows_is_wrong_usage(spark: SparkSession, tables: Path, tmp_path: Path) -> None:  # noqa: ARG001
     done = CliRunner().invoke(report, [str(tables), "--out", str(tmp_path / "x.html"), "--group", "no\x1b[31m"])
     assert done.exit_code == 2

@@ -14,6 +14,12 @@ from tests.spark.cluster import standalone_cluster
 
 HERE = Path(__file__).parent
 
+_FOR_FEW_ROWS = {
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """pyspark 4.0 leaves sockets open."""
@@ -27,8 +33,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A session on two cores, with little ceremony, for the data of tests is small.
 
     Java compiles quickly rather than well. As it keeps little room for what is compiled so, it is given more: else it
-    would throw compiled code away again and again.
-    With KOHORT_TEST_CLUSTER, on a cluster of two workers that is started for it.
+    would throw compiled code away again and again. Spark makes no code of its own for so few rows, nor plans anew.
+    With KOHORT_TEST_CLUSTER, on a cluster of two workers that is started for it, where it does.
     """
     settings = {
         "spark.sql.shuffle.partitions": "2",
@@ -41,6 +47,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             cluster = standalone_cluster(tmp_path_factory.mktemp("cluster"))
             master, of_workers = running.enter_context(cluster)
             settings |= of_workers
+        else:
+            settings |= _FOR_FEW_ROWS
         session = get_spark(master, name="kohort-tests", settings=settings)
         running.callback(session.stop)
         yield session

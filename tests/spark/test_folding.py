@@ -14,6 +14,7 @@ from kohort.spark.inputs import find_logs, newer, share_out
 from kohort.spark.replaying import FAN_IN, TABLES
 from kohort.spark.request import Request
 from tests.golden_sets import GOLDEN, GoldenSet
+from tests.slow import slow
 from tests.spark.golden_tables import Row, batches_of, in_order, tables_of
 
 every_set = pytest.mark.parametrize("golden", GOLDEN, ids=lambda golden: golden.name)
@@ -54,9 +55,10 @@ def moments(golden: GoldenSet) -> list[int]:
 
 
 @rules
+@pytest.mark.parametrize("step", [10, pytest.param(1, marks=slow)], ids=["some", "all"])
 @every_set
-def test_as_of_any_batch_is_the_serial_replay_of_that_prefix(golden: GoldenSet, rule: Rule) -> None:
-    for number, moment in enumerate(moments(golden)):
+def test_as_of_any_batch_is_the_serial_replay_of_that_prefix(golden: GoldenSet, rule: Rule, step: int) -> None:
+    for number, moment in list(enumerate(moments(golden)))[::step]:
         if golden.name == "fifty-partitions" and number % 10:
             continue
         shares = (1, 2, 7, 50)[number % 4]

@@ -69,7 +69,8 @@ def offset_of(out: Path, group: str) -> int | None:
     return next((row["committed_offset"] for row in table(out, "current_offsets") if row["group"] == group), None)
 
 
-@pytest.mark.parametrize("is_live", [True, pytest.param(False, marks=slow)], ids=["a cluster", "files"])
+@slow
+@pytest.mark.parametrize("is_live", [True, False], ids=["a cluster", "files"])
 def test_a_commit_is_in_the_tables_soon(
     spark: SparkSession, tmp_path: Path, is_live: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -105,6 +106,7 @@ def test_a_commit_is_in_the_tables_soon(
         assert by_place(rows_in(out, name)) == by_place(rows_read(data, name))
 
 
+@slow
 def test_derived_tables_are_made_anew(spark: SparkSession, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with Broker(tmp_path / "data", settings=SETTINGS) as broker:

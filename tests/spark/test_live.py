@@ -24,6 +24,7 @@ from kohort.spark.replaying import replay
 from kohort.spark.request import Request
 from kohort.spark.schema import LOG_TABLES, arrow_schema_of
 from kohort.testing import Broker
+from tests.slow import slow
 from tests.spark.live_broker import TOPIC, commit, committed, committing, told_broker
 from tests.spark.runs import by_place, rows_in, rows_read, run_on
 
@@ -98,6 +99,7 @@ def test_the_replay_of_a_cluster_says_what_the_cluster_says(broker: Broker, spar
     replayed.unpersist()
 
 
+@slow
 def test_a_run_makes_all_tables_of_a_cluster(broker: Broker, spark: SparkSession, tmp_path: Path) -> None:
     address = broker.bootstrap_servers
     commit(address, "late", 10)

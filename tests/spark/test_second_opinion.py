@@ -3,7 +3,6 @@
 The ledger believes clients, the replay believes bytes; neither knows of the broker's memory.
 """
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,14 +12,11 @@ from pyspark.sql import SparkSession
 from kohort.spark.replaying import replay
 from tests.simulation.disk import DATA
 from tests.simulation.world import World
+from tests.slow import nightly
 
 _PREFIX = "__consumer_offsets-"
 _PARTITIONS = 2
 """Of the offsets topic of one seed: seed 7 has the partitions 14 and 15 of the log that Spark gets to read."""
-SEEDS = 1000 if os.environ.get("KOHORT_TEST_NIGHTLY") else 20
-pytestmark = pytest.mark.nightly
-"""Here with few seeds, and at night with many."""
-
 _FIRST = 50_000
 """Other seeds than those that everybody else runs."""
 
@@ -28,12 +24,14 @@ Offset = tuple[int, str, int]
 """A seed, a group and a partition that it has committed for."""
 
 
-@pytest.fixture(scope="module")
-def worlds(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Mapping[int, World]]:
+@pytest.fixture(scope="module", params=[20, pytest.param(1000, marks=nightly)], ids=lambda seeds: f"{seeds} seeds")
+def worlds(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, Mapping[int, World]]:
     """Runs that have ended, and the logs of all of them side by side as if they were partitions of one topic."""
     place = tmp_path_factory.mktemp("logs")
     ended = {}
-    for seed in range(SEEDS):
+    for seed in range(request.param):
         world = ended[seed] = World(_FIRST + seed).run()
         _write_out(world, place, _PARTITIONS * seed)
     return place, ended
@@ -69,7 +67,7 @@ def test_offsets_are_those_that_clients_have_read_last(
         if found.get(key) != offset
     }
     assert not wrong
-    assert len(found) > SEEDS
+    assert len(found) > len(ended)
 
 
 def test_no_transaction_is_open_when_everybody_has_gone(

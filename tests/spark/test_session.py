@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 from kohort.spark.session import get_spark, local_memory
 from kohort.spark.shipping import pack
 from tests.golden_sets import GOLDEN
+from tests.slow import slow
 
 SCRIPT = """
 import json, os, sys
@@ -36,6 +37,7 @@ print(json.dumps({"rows": rows, "refused": refused, "java": os.environ.get("JAVA
 """
 
 
+@slow
 def test_spark_keeps_quiet_even_when_something_fails() -> None:
     golden = str(GOLDEN[0].path)
     environment = {name: value for name, value in os.environ.items() if name not in ("JAVA_HOME", "PYSPARK_PYTHON")}

@@ -20,6 +20,7 @@ from kohort.spark.schema import arrow_schema_of
 from kohort.spark.stream import stream_reader
 from kohort.testing import Broker
 from tests.golden_sets import GOLDEN
+from tests.slow import slow
 from tests.spark.live_broker import SETTINGS, TOPIC, Transaction, commit
 from tests.spark.runs import by_place, rows_read
 
@@ -124,6 +125,7 @@ def test_a_stream_of_files_goes_on_where_it_ended(spark: SparkSession, tmp_path:
         assert [len(batch) for batch in batches] == [10, 10]
 
 
+@slow
 def test_a_stream_of_a_cluster_is_its_batches(spark: SparkSession, tmp_path: Path) -> None:
     with Broker(tmp_path / "data", settings=SETTINGS) as broker:
         address = broker.bootstrap_servers
