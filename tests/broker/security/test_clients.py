@@ -248,7 +248,7 @@ class KafkaPython:
         return False
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def forgetful() -> Iterator[None]:
     """Sockets that kafka-python forgets to close when TLS has failed are lost here, and not in another test."""
     yield
