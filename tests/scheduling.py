@@ -1,7 +1,5 @@
 """Which worker of pytest runs what: tests that need a SparkSession go together, for each worker would start its own.
 
-Those of the pipeline are one half, those of what stands on it (report, documents, demo, examples) the other.
-
 pytest-xdist has a marker for that, which pytest 9.2 does not let through.
 """
 
@@ -16,13 +14,11 @@ _ROOT = Path(__file__).parent.parent
 
 
 class SparkTogether(LoadGroupScheduling):
-    """Like `--dist loadgroup`, with the tests of Spark as two groups."""
+    """Like `--dist loadgroup`, with the tests of Spark as a group."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
-        if not _needs_spark(file):
-            return super()._split_scope(nodeid)
-        return "pipeline" if file.startswith("tests/spark/") else "upon the pipeline"
+        return "spark" if _needs_spark(file) else super()._split_scope(nodeid)
 
 
 @cache

@@ -17,11 +17,13 @@ from tests.broker.data_plane import TOPIC, make_topic
 from tests.broker.group_clients import commit, settle
 from tests.broker.http_port import http_of
 from tests.broker.running import running
+from tests.slow import slow
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 DASHBOARD: dict[str, Any] = json.loads((EXAMPLES / "grafana/kohort.json").read_text())
 
 
+@slow
 def test_the_tests_of_the_pytest_project_pass(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", f"cache_dir={tmp_path}"]
     done = subprocess.run(
@@ -37,6 +39,7 @@ def _plain_environment() -> dict[str, str]:
     return kept | {"PYTHONDONTWRITEBYTECODE": "1"}
 
 
+@slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_the_composition_starts_says_where_to_look_and_stops_as_a_whole(number: signal.Signals) -> None:
     command = [sys.executable, EXAMPLES / "compose/compose.py", "--port", "0", "--http-port", "0"]

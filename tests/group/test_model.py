@@ -29,6 +29,7 @@ from kohort.log.names import TopicPartition
 from kohort.records.state import Committed
 from tests.group import model_world
 from tests.group.machine import CoordinatorMachine
+from tests.slow import slow
 
 MODEL_SECONDS = float(os.environ.get("KOHORT_MODEL_SECONDS", "0"))
 
@@ -49,7 +50,7 @@ def live(number: int, lives: settings = LIVES) -> None:
     run_state_machine_as_test(seed(number)(type("Machine", (CoordinatorMachine,), {})), settings=lives)
 
 
-@pytest.mark.parametrize("ten", range(24))
+@pytest.mark.parametrize("ten", [*range(8), *(pytest.param(number, marks=slow) for number in range(8, 24))])
 def test_whatever_happens_the_rules_of_the_model_hold(ten: int) -> None:
     live(ten)
 

@@ -83,6 +83,7 @@ def test_every_batch_of_a_generated_log(
         assert said_by(pieces) == serial_load(prefix(batches, moment), rule), moment
 
 
+@slow
 @rules
 def test_some_batches_of_a_golden_log_on_spark(spark: SparkSession, rule: Rule) -> None:
     golden = next(golden for golden in GOLDEN if golden.name == "kafka-3.9.1")

@@ -12,6 +12,7 @@ from pyspark.sql.streaming.listener import QueryProgressEvent
 
 from kohort.spark.listener import OffsetCommitListener, end_offsets
 from kohort.testing import Broker
+from tests.slow import slow
 from tests.spark.live_broker import SETTINGS, TOPIC, commit, committed
 
 PATIENCE_S = 120
@@ -56,6 +57,7 @@ def test_the_ends_of_batches_are_committed(spark: SparkSession, broker: Broker, 
     assert broker.groups()["spark-group"].state == "Empty"
 
 
+@slow
 def test_each_query_may_have_a_group_of_its_own(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     commit(broker.bootstrap_servers, "other", 1)
     progress = progress_of(spark, broker, tmp_path)

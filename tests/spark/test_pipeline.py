@@ -19,6 +19,7 @@ from kohort.spark.replaying import TABLES as REPLAYED
 from kohort.spark.schema import schema_of
 from kohort.spark.staging import BadOutput
 from tests.golden_sets import GOLDEN
+from tests.slow import slow
 from tests.spark.golden_tables import batches_of, in_order, instant, tables_of
 from tests.spark.runs import Watched, all_golden_logs, base_rows, by_place, rows_in, rows_read, run_on
 
@@ -191,6 +192,7 @@ def test_records_that_go_meanwhile_are_missed(spark: SparkSession, tmp_path: Pat
     assert not list(out.iterdir())
 
 
+@slow
 def test_a_run_takes_the_place_of_the_one_before_or_leaves_it(spark: SparkSession, tmp_path: Path) -> None:
     """The second run is interrupted; the third ends, and nothing of the first is left."""
     log, out = copied(tmp_path), tmp_path / "out"

@@ -108,6 +108,7 @@ def rows_between(followed: Any, start: Any, end: Any) -> list[dict[str, Any]]:
     ]
 
 
+@slow
 def test_a_stream_of_files_goes_on_where_it_ended(spark: SparkSession, tmp_path: Path) -> None:
     data = tmp_path / "data"
     with Broker(data, settings=SETTINGS) as broker:

@@ -7,6 +7,7 @@ from kohort.spark.tables import walk_kinds
 from kohort.spark.tables.group_status import group_status
 from kohort.spark.tables.lag_status import lag_status
 from kohort.spark.tables.walk import BurrowRules
+from tests.slow import slow
 from tests.spark.tables.data import Row, at, commit, frame, rows_of
 from tests.spark.tables.serial_burrow import group_history, history
 from tests.spark.tables.worlds import ALL_RULES, END_SECONDS, STATUSES, World, make_worlds, millis
@@ -33,7 +34,7 @@ def _frames(spark: SparkSession, worlds: list[World]) -> tuple[DataFrame, DataFr
     )
 
 
-@pytest.mark.parametrize("name", ["Burrow's defaults", "groups that expire soon"])
+@pytest.mark.parametrize("name", ["Burrow's defaults", pytest.param("groups that expire soon", marks=slow)])
 def test_every_status_is_burrows_own(spark: SparkSession, name: str) -> None:
     rules = ALL_RULES[name]
     worlds = make_worlds(rules.intervals, 80)
