@@ -16,8 +16,8 @@ from tests.fuzzing.targets import TARGETS
 _SEEDS, _SEEDS_TOGETHER = 20_000, 5_000
 _KILLS = 200
 _FUZZING_S = 300
-_AT_A_TIME = 3
-"""One more than there are cores as a rule: some of them wait for disks and clients."""
+_AT_A_TIME = 4
+"""Two more than there are cores as a rule: some of them wait for disks and clients, and fuzzing takes the rest."""
 
 
 class Job(NamedTuple):
