@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: audit hostile help install test test-slow test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
+.PHONY: audit hostile help system install test test-slow test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+system:            ## Debian's packages without which some tests are skipped: Chromium (as root)
+	command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq --no-install-recommends chromium; }
 
 install: $(VENV)/installed  ## the environment in .venv, with every extra
 

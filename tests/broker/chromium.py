@@ -1,7 +1,11 @@
-"""A real browser without a window, driven through its DevTools protocol."""
+"""A real browser without a window, driven through its DevTools protocol.
+
+Tests that need it are skipped where there is none, and say so; in CI, which installs it, they fail.
+"""
 
 import asyncio
 import json
+import os
 import re
 import shutil
 import tempfile
@@ -10,9 +14,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
+import pytest
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"))), None
+)
+needs_chromium = pytest.mark.skipif(
+    CHROMIUM is None and "CI" not in os.environ,
+    reason="NO PAGE IS LOOKED AT: there is neither Chromium nor Chrome on the PATH",
 )
 
 _PATIENCE_S = 60.0
@@ -88,7 +97,7 @@ class Page:
 @asynccontextmanager
 async def new_page(*, width: int = 1280, height: int = 800) -> AsyncIterator[Page]:
     """A browser with one tab."""
-    assert CHROMIUM is not None
+    assert CHROMIUM is not None, "there is neither Chromium nor Chrome on the PATH"
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = await asyncio.create_subprocess_exec(
             CHROMIUM,

@@ -6,15 +6,13 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from tests.broker.chromium import CHROMIUM, Page, new_page
+from tests.broker.chromium import Page, needs_chromium, new_page
 from tests.broker.data_plane import TOPIC, batch, make_topic, produce
 from tests.broker.group_clients import assignment, commit, find_coordinator, join, leave, settle, sync
 from tests.broker.http_port import http_of
 from tests.broker.running import Running, running
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="THE LIVE PAGE IS NOT TESTED: no Chromium or Chrome was found on the PATH"
-)
+pytestmark = needs_chromium
 
 GROUP = "readers"
 HOSTILE = '<img src=x onerror="window.pwned = 1"><script>window.pwned = 2</script>&lt;b&gt;\'`${1}'

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession  # noqa: F401  # one worker runs all of these
 
-from tests.broker.chromium import CHROMIUM, new_page
+from tests.broker.chromium import needs_chromium, new_page
 from tests.demo.conftest import Played
 from tests.slow import slow
 
@@ -189,7 +189,7 @@ def test_everything_was_read(played: Played, said: list[str]) -> None:
     assert said[-1].startswith("All ")
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="THE DEMO'S REPORT IS NOT LOOKED AT: no Chromium was found on the PATH")
+@needs_chromium
 def test_the_page_opens_and_says_so(played: Played) -> None:
     async def look() -> list[str]:
         async with asyncio.timeout(240), new_page() as page:

@@ -3,18 +3,19 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
 from pyspark.sql import SparkSession
 
 from kohort.report.contents import Wanted, gather
 from kohort.report.page import make_page
 from kohort.report.run import open_tables
-from tests.broker.chromium import CHROMIUM, Page
+from tests.broker.chromium import Page, needs_chromium
 from tests.report.test_contents import sentences
 from tests.report.test_page import all_drawn, in_browser
 from tests.slow import slow
 from tests.spark.golden_tables import state_of
 from tests.spark.runs import Watched, all_golden_logs, run_on
+
+pytestmark = [slow, needs_chromium]
 
 _PICKED = 10
 """So many of the groups that come first are looked at, and all that are not classic ones."""
@@ -27,8 +28,6 @@ def data_of(spark: SparkSession, log: Path, out: Path, **more: Any) -> dict[str,
 
 def look_at(data: dict[str, Any], path: Path) -> list[str]:
     """Open the page, scroll to its end, pick groups of all kinds: nothing goes wrong. The sentences that it shows."""
-    if CHROMIUM is None:
-        pytest.skip("THE REPORT IS NOT TESTED: no Chromium or Chrome was found on the PATH")
     path.write_text(make_page(data), encoding="utf-8")
     shown: list[str] = []
 
@@ -43,7 +42,6 @@ def look_at(data: dict[str, Any], path: Path) -> list[str]:
     return shown
 
 
-@slow
 def test_the_logs_of_real_brokers(spark: SparkSession, tmp_path: Path) -> None:
     """Groups of every protocol, with the states, members and offsets that `kohort state` tells of."""
     log = all_golden_logs(tmp_path / "logs")
@@ -66,7 +64,6 @@ def test_the_logs_of_real_brokers(spark: SparkSession, tmp_path: Path) -> None:
     assert len(look_at(data, tmp_path / "report.html")) == len(data["summary"])
 
 
-@slow
 def test_a_log_in_which_nothing_can_be_read(spark: SparkSession, tmp_path: Path) -> None:
     """As of a time far behind all calendars, too."""
     partition = tmp_path / "logs" / "__consumer_offsets-3"

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession  # noqa: F401  # the page is made by Spark: one worker runs all of these
 
-from tests.broker.chromium import CHROMIUM, Page, new_page
+from tests.broker.chromium import Page, needs_chromium, new_page
 from tests.report.story import CLOSING, HOSTILE, LONG, TURNED
 
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="THE REPORT IS NOT TESTED: no Chromium or Chrome was found on the PATH"
-)
+pytestmark = needs_chromium
 
 PATIENCE_S = 240.0
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"

@@ -13,7 +13,7 @@ from kohort.report.contents import GROUP_COLUMNS
 from kohort.report.page import make_page
 from kohort.report.series import packed
 from kohort.report.topic import COLUMNS
-from tests.broker.chromium import CHROMIUM, Page
+from tests.broker.chromium import Page, needs_chromium
 from tests.report.test_page import NAMES, in_browser
 
 START, STEP, BINS = 1_772_323_200_000, 3_600_000, limits.FEWEST_BINS
@@ -84,7 +84,7 @@ def test_a_full_page_stays_below_15_megabytes(full: Path) -> None:
     assert size < MOST_BYTES
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium or Chrome was found on the PATH")
+@needs_chromium
 def test_a_full_page_opens_and_answers_quickly(full: Path) -> None:
     began = time.perf_counter()
 
