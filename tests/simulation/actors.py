@@ -41,6 +41,8 @@ class Actors:
         self.offsets: Iterator[int] = count(1)
         self.looks: Iterator[int] = count()
         self.answered = 0
+        self.loading: dict[str, float] = {}
+        """When each group was seen last while its coordinator read its log."""
 
     async def pause(self, longest_s: float) -> None:
         await asyncio.sleep(self.random.uniform(0.0, longest_s))

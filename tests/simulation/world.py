@@ -87,7 +87,8 @@ class Life:
         self.server = Server(self.broker, world.loop)
         self._sync: asyncio.TimerHandle | None = None
         self.is_over = False
-        world.loop.before_waiting.append(self._look_for_syncs)
+        self._looks = (self._look_for_syncs, self._look_for_loads)
+        world.loop.before_waiting.extend(self._looks)
         self.broker.start(9092)
         self.broker.ensure_offsets_topic()
         self.broker.ensure_transaction_topic()
@@ -106,13 +107,19 @@ class Life:
     def end(self) -> None:
         """Every connection breaks, and nothing more is done; not a byte is written."""
         self.is_over = True
-        self._loop.before_waiting.remove(self._look_for_syncs)
+        for look in self._looks:
+            self._loop.before_waiting.remove(look)
         if self._sync is not None:
             self._sync.cancel()
         for line in self._world.lines:
             line.break_off()
         self._world.lines.clear()
         _let_go(self.broker)
+
+    def _look_for_loads(self) -> None:
+        for group in GROUPS:
+            if self.broker.groups.manager.is_group_loading(GroupId(group)):
+                self._world.actors.loading[group] = self._loop.time()
 
     def _look_for_syncs(self) -> None:
         if self._sync is None and self.broker.flusher._work():
