@@ -8,8 +8,9 @@ BIN    := $(VENV)/bin
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
-system:            ## Debian's packages without which some tests are skipped: Chromium (as root)
-	command -v chromium >/dev/null || { apt-get update -qq && apt-get install -qq --no-install-recommends chromium; }
+system:            ## Debian's packages without which some tests are skipped: Chromium, PostgreSQL (as root)
+	{ command -v chromium && command -v /usr/lib/postgresql/*/bin/postgres; } >/dev/null || \
+		{ apt-get update -qq && apt-get install -qq --no-install-recommends chromium postgresql; }
 
 install: $(VENV)/installed  ## the environment in .venv, with every extra
 
