@@ -1,6 +1,6 @@
 """All targets: importing the modules registers them."""
 
-from tests.fuzzing import batches, compiled, coordinator_records, requests
+from tests.fuzzing import batches, compiled, coordinator_records, logins, requests
 from tests.fuzzing.target import TARGETS, Target
 
-__all__ = ["TARGETS", "Target", "batches", "compiled", "coordinator_records", "requests"]
+__all__ = ["TARGETS", "Target", "batches", "compiled", "coordinator_records", "logins", "requests"]

@@ -3,6 +3,7 @@
 import base64
 import hashlib
 import hmac
+from functools import cache
 from typing import Any
 
 from kohort.errors import ErrorCode
@@ -54,6 +55,11 @@ def say(client: WireClient, mechanism: str, *messages: bytes) -> Any:
     return answer
 
 
+@cache
+def _salted(algorithm: str, password: str, salt: bytes, iterations: int) -> bytes:
+    return hashlib.pbkdf2_hmac(algorithm, password.encode(), salt, iterations)
+
+
 class ScramClient:
     """A client of SCRAM (RFC 5802), parts of which can be made to say something else."""
 
@@ -70,11 +76,15 @@ class ScramClient:
         return (self.head + self.bare).encode()
 
     def last(self, challenge: bytes, *, nonce: str | None = None, binding: bytes | None = None) -> bytes:
+        said = challenge.decode().split(",")[0].removeprefix("r=") if nonce is None else nonce
+        head = base64.b64encode(self.head.encode() if binding is None else binding).decode()
+        return self.last_with(challenge, f"c={head},r={said}")
+
+    def last_with(self, challenge: bytes, without_proof: str) -> bytes:
+        """The proof of whatever is said before it."""
         self.challenge = dict(part.split("=", 1) for part in challenge.decode().split(","))
         salt, iterations = base64.b64decode(self.challenge["s"]), int(self.challenge["i"])
-        salted = hashlib.pbkdf2_hmac(self._hash, self._password.encode(), salt, iterations)
-        head = base64.b64encode(self.head.encode() if binding is None else binding).decode()
-        without_proof = f"c={head},r={self.challenge['r'] if nonce is None else nonce}"
+        salted = _salted(self._hash, self._password, salt, iterations)
         message = f"{self.bare},{challenge.decode()},{without_proof}".encode()
         client_key = self._mac(salted, b"Client Key")
         stored_key = hashlib.new(self._hash, client_key).digest()
