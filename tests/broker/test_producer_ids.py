@@ -9,6 +9,7 @@ import pytest
 from kohort.broker.producer_ids import BLOCK_SIZE, NAME, ProducerIds
 from kohort.errors import CorruptLog, ErrorCode, StorageFailed
 from kohort.log.crash_images import crash_points
+from kohort.log.documents import FileDocuments
 from kohort.log.faulty_files import Fault, FaultyFiles
 from kohort.log.files import read_whole, write_whole
 from kohort.log.recorded_files import RecordingFiles
@@ -69,7 +70,7 @@ def test_ids_go_on_behind_those_that_were_given_before_a_restart(tmp_path: Path)
 def test_a_power_cut_gives_no_id_twice() -> None:
     start = {DATA: None}
     recording = RecordingFiles(SimulatedFiles(start))
-    ids = ProducerIds(recording, DATA, [])
+    ids = ProducerIds(FileDocuments(recording, DATA), [])
     last_given = [-1] * len(recording.operations)
     for _ in range(2 * BLOCK_SIZE + 1):
         last = ids.new()
@@ -77,7 +78,7 @@ def test_a_power_cut_gives_no_id_twice() -> None:
     for number, disk in enumerate(crash_points(start, recording.operations)):
         for image in disk.images(40):
             known = last_given[number] if number < len(last_given) else last
-            assert ProducerIds(SimulatedFiles(image), DATA, []).new() > known
+            assert ProducerIds(FileDocuments(SimulatedFiles(image), DATA), []).new() > known
 
 
 def test_a_directory_of_another_broker_goes_on_behind_the_ids_in_its_logs(tmp_path: Path) -> None:
@@ -100,9 +101,9 @@ def test_an_id_that_a_client_made_up_uses_none_up(tmp_path: Path) -> None:
 
 def test_no_id_is_given_before_the_disk_knows() -> None:
     disk = FaultyFiles(files())
-    calls_before = ProducerIds(disk, DATA, []) and disk.calls
+    calls_before = ProducerIds(FileDocuments(disk, DATA), []) and disk.calls
     disk = FaultyFiles(files(), Fault(call=calls_before + 3, number=5))
-    ids = ProducerIds(disk, DATA, [])
+    ids = ProducerIds(FileDocuments(disk, DATA), [])
     with pytest.raises(StorageFailed):
         ids.new()
     assert ids.new() == 0
@@ -115,10 +116,10 @@ def test_a_file_that_says_nothing_is_no_place_to_begin(told: bytes) -> None:
     disk = files()
     write_whole(disk, f"{DATA}/{NAME}", told)
     with pytest.raises(CorruptLog, match=NAME):
-        ProducerIds(disk, DATA, [])
+        ProducerIds(FileDocuments(disk, DATA), [])
 
 
 def test_the_file_tells_where_the_next_block_begins() -> None:
     disk = files()
-    ProducerIds(disk, DATA, []).new()
+    ProducerIds(FileDocuments(disk, DATA), []).new()
     assert json.loads(read_whole(disk, f"{DATA}/{NAME}")) == {"version": 1, "next_block": BLOCK_SIZE}

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from kohort.broker.setting_kinds import BadSetting
+from kohort.broker.storage import LocalStorage
 from kohort.broker.topic_settings import topic_config
 from kohort.broker.topics import InvalidTopic, TopicExists, Topics
 from kohort.clock import VirtualClock
@@ -28,7 +29,8 @@ def opened(files: Files) -> Topics:
     def config_of(_: str, settings: Mapping[str, str]) -> LogConfig:
         return topic_config(LogConfig(), settings)
 
-    return Topics(files, DATA, VirtualClock(), config_of, broker_id=0, flush_mode=FlushMode.ALWAYS)
+    storage = LocalStorage(files, DATA, broker_id=0, flush_mode=FlushMode.ALWAYS)
+    return Topics(storage, VirtualClock(), config_of)
 
 
 def get(topics: Topics, name: str):

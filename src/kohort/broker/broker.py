@@ -20,6 +20,7 @@ from kohort.broker.security.users import Users
 from kohort.broker.settings import BrokerConfig, topic_config, with_changes
 from kohort.broker.settings_file import Changes, SettingsFile
 from kohort.broker.short_way import ShortWay
+from kohort.broker.storage import LocalStorage, Storage
 from kohort.broker.topic_maker import TopicMaker
 from kohort.broker.topics import INTERNAL_TOPICS, OFFSETS_TOPIC, TRANSACTION_TOPIC, Topic, Topics
 from kohort.broker.turns import Turns
@@ -49,21 +50,17 @@ class Broker:
         loop: asyncio.AbstractEventLoop,
         *,
         on_failure: Callable[[StorageFailed], None],
+        storage: Storage | None = None,
     ) -> None:
-        self._settings_file = SettingsFile(files, config.data, config.broker_id)
+        if storage is None:
+            storage = LocalStorage(files, config.data, broker_id=config.broker_id, flush_mode=config.log_flush_mode)
+        self._settings_file = SettingsFile(storage.documents, config.broker_id)
         self.config = config = _as_changed(config, self._settings_file)
         self.clock = clock
         self.loop = loop
         self._files = files
-        self.topics = Topics(
-            files,
-            config.data,
-            clock,
-            self._config_of,
-            broker_id=config.broker_id,
-            flush_mode=config.log_flush_mode,
-        )
-        self.producer_ids = ProducerIds(files, config.data, self.topics.directory.logs.values())
+        self.topics = Topics(storage, clock, self._config_of)
+        self.producer_ids = ProducerIds(storage.documents, self.topics.directory.logs.values())
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, clock)
         self.long_polls = LongPolls(self, loop)
         self.turns = Turns(loop)

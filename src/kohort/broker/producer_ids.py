@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterable
 
 from kohort.errors import CorruptLog
-from kohort.log.failures import storage_errors
-from kohort.log.files import Files, join, read_whole, write_whole
+from kohort.log.documents import Documents
 from kohort.log.partition import Log
 
 NAME = "producer-ids.json"
@@ -21,26 +20,25 @@ _LAST_ID = (1 << 63) - 1
 
 
 class ProducerIds:
-    """The producer ids of one data directory. `CorruptLog` if its file does not say where to go on."""
+    """The producer ids of one broker. `CorruptLog` if its file does not say where to go on."""
 
-    def __init__(self, files: Files, directory: str, logs: Iterable[Log]) -> None:
-        self._files = files
-        self._path = join(directory, NAME)
+    def __init__(self, documents: Documents, logs: Iterable[Log]) -> None:
+        self._documents = documents
+        self._path = documents.place(NAME)
         self._block = iter(range(0))
-        with storage_errors(self._path):
-            if files.exists(self._path):
-                self._next_block = self._read()
-            else:
-                known = (number for log in logs for number in log.producer_state.entries)
-                self._write(1 + max(known, default=-1))
+        told = documents.read(NAME)
+        if told is not None:
+            self._next_block = self._read(told)
+        else:
+            known = (number for log in logs for number in log.producer_state.entries)
+            self._write(1 + max(known, default=-1))
 
     def new(self) -> int:
         """An id that no producer had before. `StorageFailed` if the disk does not take note of its block."""
         number = next(self._block, None)
         if number is None:
             start = self._next_block
-            with storage_errors(self._path):
-                self._write(start + BLOCK_SIZE)
+            self._write(start + BLOCK_SIZE)
             self._block = iter(range(start, start + BLOCK_SIZE))
             number = next(self._block)
         return number
@@ -49,12 +47,12 @@ class ProducerIds:
         if next_block > _LAST_ID:
             raise CorruptLog("there are no producer ids left", path=self._path)
         told = {"version": _VERSION, "next_block": next_block}
-        write_whole(self._files, self._path, json.dumps(told).encode())
+        self._documents.write(NAME, json.dumps(told).encode())
         self._next_block = next_block
 
-    def _read(self) -> int:
+    def _read(self, data: bytes) -> int:
         try:
-            told = json.loads(read_whole(self._files, self._path))
+            told = json.loads(data)
             version, start = int(told["version"]), int(told["next_block"])
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptLog(f"it does not tell of producer ids: {error}", path=self._path) from error

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from kohort.errors import CorruptLog
-from kohort.log.failures import storage_errors
-from kohort.log.files import Files, join, read_whole, write_whole
+from kohort.log.documents import Documents
 
 NAME = "settings.json"
 
@@ -27,10 +26,10 @@ class Changes(NamedTuple):
 class SettingsFile:
     """Where changes are written down. Those of other brokers that had this directory stay."""
 
-    def __init__(self, files: Files, directory: str, broker_id: int) -> None:
-        self._files = files
+    def __init__(self, documents: Documents, broker_id: int) -> None:
+        self._documents = documents
         self._broker = str(broker_id)
-        self.path = join(directory, NAME)
+        self.path = documents.place(NAME)
 
     def read(self) -> Changes:
         """Nothing if there is no file. `CorruptLog` if it is not one that we wrote."""
@@ -41,14 +40,12 @@ class SettingsFile:
         """Durable when it returns."""
         brokers = {**self._read()["brokers"], self._broker: dict(changes.own)}
         told = {"version": _VERSION, "all": dict(changes.for_all), "brokers": brokers}
-        with storage_errors(self.path):
-            write_whole(self._files, self.path, json.dumps(told, indent=1).encode())
+        self._documents.write(NAME, json.dumps(told, indent=1).encode())
 
     def _read(self) -> dict[str, Any]:
-        with storage_errors(self.path):
-            if not self._files.exists(self.path):
-                return {"all": {}, "brokers": {}}
-            data = read_whole(self._files, self.path)
+        data = self._documents.read(NAME)
+        if data is None:
+            return {"all": {}, "brokers": {}}
         try:
             told = json.loads(data)
         except (ValueError, RecursionError) as error:

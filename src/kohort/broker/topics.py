@@ -17,6 +17,7 @@ from dataclasses import replace
 from uuid import UUID, uuid4
 
 from kohort.broker.new_partitions import MakingStopped, NewPartitions
+from kohort.broker.storage import Storage
 from kohort.broker.topics_file import (
     INTERNAL_TOPICS,
     MOST_PARTITIONS,
@@ -28,12 +29,9 @@ from kohort.broker.topics_file import (
     with_strangers,
 )
 from kohort.clock import Clock
-from kohort.config import FlushMode, LogConfig
+from kohort.config import LogConfig
 from kohort.errors import ClientError, CorruptLog, ErrorCode, StorageFailed
-from kohort.log.directory import LogDirectory
-from kohort.log.failures import storage_errors
-from kohort.log.files import Files, join
-from kohort.log.names import TopicPartition, deleted_directory, is_topic_name
+from kohort.log.names import TopicPartition, is_topic_name
 from kohort.log.partition import Log
 
 __all__ = ["INTERNAL_TOPICS", "OFFSETS_TOPIC", "TRANSACTION_TOPIC", "InvalidTopic", "Topic", "TopicExists", "Topics"]
@@ -60,34 +58,15 @@ class Topics:
     """All topics, and the logs of their partitions."""
 
     def __init__(
-        self,
-        files: Files,
-        path: str,
-        clock: Clock,
-        config_of: Callable[[str, Mapping[str, str]], LogConfig],
-        *,
-        broker_id: int,
-        flush_mode: FlushMode,
+        self, storage: Storage, clock: Clock, config_of: Callable[[str, Mapping[str, str]], LogConfig]
     ) -> None:
-        self._files = files
-        self._data_path = path
         self._config_of = config_of
-        self._file = TopicsFile(files, path)
-        with storage_errors(path):
-            files.make_dir(path)
+        self._file = TopicsFile(storage.documents)
         self._topics = self._file.read()
         self._names = _names_by_id(self._topics)
         self._making: dict[str, NewPartitions] = {}
         self._check_settings()
-        self.directory = LogDirectory(
-            files,
-            path,
-            clock,
-            self.config_of,
-            broker_id=broker_id,
-            flush_mode=flush_mode,
-            journaled=INTERNAL_TOPICS,
-        )
+        self.directory = storage.open_directory(clock, self.config_of)
         with contextlib.ExitStack() as on_failure:
             on_failure.callback(self.directory.close)
             if self._file.read() != self._topics:
@@ -293,19 +272,9 @@ class Topics:
         """Its partitions, as far as they are there, then its name."""
         partitions = [TopicPartition(doomed.name, number) for number in range(doomed.partition_count)]
         known = self.directory.logs.keys() | self.directory.failed.keys()
-        with storage_errors(self._data_path):
-            self.directory.delete_logs([partition for partition in partitions if partition in known])
-            for partition in partitions:
-                if partition not in known:
-                    self._set_aside(partition)
+        self.directory.delete_logs([partition for partition in partitions if partition in known])
+        self.directory.set_aside([partition for partition in partitions if partition not in known])
         self._write({name: topic for name, topic in self._topics.items() if name != doomed.name})
-
-    def _set_aside(self, partition: TopicPartition) -> None:
-        """What is there of a partition that is no log: it was not made to the end, or not deleted to the end."""
-        path = join(self._data_path, str(partition))
-        if self._files.exists(path):
-            self._files.rename(path, join(self._data_path, deleted_directory(partition, uuid4().hex)))
-            self._files.sync_dir(self._data_path)
 
     def _resume(self) -> None:
         """Finish what was half done, and take in what another broker left here."""
@@ -316,9 +285,7 @@ class Topics:
                 new = self._making[topic.name] = self._new_partitions(topic)
                 self.complete(new)
         adopted = with_strangers(self._topics, [*self.directory.logs, *self.directory.failed])
-        with storage_errors(self._file.path):
-            is_there = self._files.exists(self._file.path)
-        if adopted != self._topics or not is_there:
+        if adopted != self._topics or not self._file.is_there:
             self._write(adopted)
         for topic in self:
             for number in range(topic.partition_count):

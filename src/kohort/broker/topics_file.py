@@ -12,8 +12,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from kohort.errors import CorruptLog
-from kohort.log.failures import storage_errors
-from kohort.log.files import Files, join, read_whole, write_whole
+from kohort.log.documents import Documents
 from kohort.log.names import TopicPartition, is_topic_name
 
 logger = logging.getLogger(__name__)
@@ -55,16 +54,19 @@ class Topic:
 class TopicsFile:
     """Where topics are written down."""
 
-    def __init__(self, files: Files, directory: str) -> None:
-        self._files = files
-        self.path = join(directory, NAME)
+    def __init__(self, documents: Documents) -> None:
+        self._documents = documents
+        self.path = documents.place(NAME)
+
+    @property
+    def is_there(self) -> bool:
+        return self._documents.read(NAME) is not None
 
     def read(self) -> dict[str, Topic]:
         """Every topic by its name; none if there is no file. `CorruptLog` if it is not one that we wrote."""
-        with storage_errors(self.path):
-            if not self._files.exists(self.path):
-                return {}
-            data = read_whole(self._files, self.path)
+        data = self._documents.read(NAME)
+        if data is None:
+            return {}
         try:
             told = json.loads(data, object_pairs_hook=_without_twins)
         except (ValueError, RecursionError) as error:
@@ -88,8 +90,7 @@ class TopicsFile:
             }
             for topic in topics
         }
-        with storage_errors(self.path):
-            write_whole(self._files, self.path, json.dumps({"version": _VERSION, "topics": told}, indent=1).encode())
+        self._documents.write(NAME, json.dumps({"version": _VERSION, "topics": told}, indent=1).encode())
 
     def _topic(self, name: str, entry: Any) -> Topic:
         if not is_topic_name(name):

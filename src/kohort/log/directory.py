@@ -151,6 +151,15 @@ class LogDirectory:
         self.journal.forget([where for where in topic_partitions if where.topic in self._journaled])
         self.checkpointing(removes_snapshots=False)()
 
+    def set_aside(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """What is there of partitions that are no logs: they were not made, or not deleted, to the end."""
+        with storage_errors(self.path):
+            for topic_partition in topic_partitions:
+                path = join(self.path, str(topic_partition))
+                if self._files.exists(path):
+                    self._files.rename(path, join(self.path, deleted_directory(topic_partition, self._new_uuid().hex)))
+                    self._files.sync_dir(self.path)
+
     def checkpoint(self) -> None:
         """Write down where the next start may begin. What is known of partitions that failed is kept."""
         self.checkpointing()()
