@@ -18,7 +18,9 @@ from kohort.config import FlushMode
 from kohort.errors import StorageFailed
 from kohort.log.files import Files, RealFiles
 from kohort.log.simulated_files import SimulatedFiles
+from kohort.store.copying import CopyFiles
 from tests.broker.wire_client import WireClient
+from tests.store.everywhere import store_for
 
 T = TypeVar("T")
 
@@ -82,8 +84,11 @@ def running(
 
     An error that nobody handled in the broker's thread fails the test.
     """
+    store = store_for(path) if files is None and (path is None or not any(path.iterdir())) else None
     if files is None:
         files = SimulatedFiles() if path is None else RealFiles()
+    if store is not None:
+        files, path = CopyFiles(), path or Path("/store")
     data = "/memory" if path is None else str(path)
     flush_mode = FlushMode.OS if path is None else FlushMode.ALWAYS
     config = BrokerConfig(port=0, data=data, log_flush_mode=flush_mode)
@@ -94,7 +99,7 @@ def running(
     failures: list[StorageFailed] = []
     with contextlib.ExitStack() as on_failure:
         on_failure.callback(loop.close)
-        broker = Broker(config, files, clock or SystemClock(), loop, on_failure=failures.append)
+        broker = Broker(config, files, clock or SystemClock(), loop, on_failure=failures.append, storage=store)
         server = Server(broker, loop)
         prepare(server)
         listeners = loop.run_until_complete(server.listen())
@@ -111,4 +116,6 @@ def running(
         broker.stop()
         loop.run_until_complete(server.close())
         loop.close()
+        if store is not None:
+            store.close()
     assert not unhandled, unhandled

@@ -127,7 +127,7 @@ class Site:
 
     def start(self) -> None:
         self.directory = open_directory(self.files, self.clock, self.config, self.flush_mode, self.journal_bytes)
-        self.flusher = Flusher(FlushMode.ALWAYS, self.clock, journal=self.directory.journal)
+        self.flusher = Flusher(FlushMode.ALWAYS, self.clock, keeper=self.directory.keeper)
         self.cleaner = Cleaner(self.files, DATA, self.clock)
 
     def create(self) -> None:

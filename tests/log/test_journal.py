@@ -37,7 +37,7 @@ class Disk:
             journal_bytes=journal_bytes,
             new_uuid=lambda: UUID(int=len(self.files.operations)),
         )
-        self.flusher = Flusher(FlushMode.ALWAYS, self.clock, journal=self.directory.journal)
+        self.flusher = Flusher(FlushMode.ALWAYS, self.clock, keeper=self.directory.keeper)
 
     def create(self, *partitions: TopicPartition) -> "Disk":
         for partition in partitions:

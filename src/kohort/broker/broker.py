@@ -64,10 +64,12 @@ class Broker:
         self.fetch_sessions = FetchSessions(config.max_incremental_fetch_session_cache_slots, clock)
         self.long_polls = LongPolls(self, loop)
         self.turns = Turns(loop)
-        self.flusher = Flusher(config.log_flush_mode, clock, journal=self.topics.directory.journal)
+        self.flusher = Flusher(config.log_flush_mode, clock, keeper=self.topics.directory.keeper)
         self._flusher_threads = FlusherThreads(self.flusher, self._fail_later, SYNCS_AT_A_TIME)
         self._on_failure = on_failure
-        self._cleaner = Cleaner(files, config.data, clock, dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size)
+        self._cleaner = Cleaner(
+            files, self.topics.directory.path, clock, dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size
+        )
         self.housekeeper = Housekeeper(
             self.topics.directory, self._cleaner, loop, lambda: self.config.log_cleaner_backoff_ms
         )
@@ -120,12 +122,27 @@ class Broker:
         self.port = port
         self.groups.startup()
         self.transactions.startup()
-        for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC):
+        self.housekeeper.start()
+        self.resume()
+
+    def isolate(self) -> None:
+        """It is not known whether this broker still owns what it has: it coordinates nothing until it is."""
+        for name, resign in self._resignations.items():
+            topic = self.topics.get(name)
+            for number in range(topic.partition_count if topic is not None else 0):
+                resign(number, None)
+
+    def resume(self) -> None:
+        """It does: begin again with what is in the logs."""
+        for name in self._resignations:
             topic = self.topics.get(name)
             if topic is not None:
                 self._lead(topic)
-        self.housekeeper.start()
         self.wake_timers()
+
+    @property
+    def _resignations(self) -> dict[str, Callable[[int, int | None], None]]:
+        return {OFFSETS_TOPIC: self.groups.on_resignation, TRANSACTION_TOPIC: self.transactions.on_resignation}
 
     def stop(self) -> None:
         """Answer whoever waits, sync everything, close the logs."""
@@ -189,12 +206,10 @@ class Broker:
         """It goes, and with it what groups have committed for it. Whoever waits for its records is woken."""
         partitions = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
         logs = [log for partition in partitions if (log := self.topics.log(*partition)) is not None]
-        if topic.name == OFFSETS_TOPIC:
-            for number in range(topic.partition_count):
-                self.groups.on_resignation(number, None)
-        if topic.name == TRANSACTION_TOPIC:
-            for number in range(topic.partition_count):
-                self.transactions.on_resignation(number, None)
+        resign = self._resignations.get(topic.name)
+        for number in range(topic.partition_count if resign else 0):
+            assert resign is not None
+            resign(number, None)
         try:
             self.topics.delete(topic)
         except StorageFailed:

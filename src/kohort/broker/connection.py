@@ -96,6 +96,9 @@ class Connection(asyncio.Protocol):
         if self._half_open is not None:
             self._half_open.give_up = self._give_up
         self._traffic.connections_opened += 1
+        if self._server.is_isolated:
+            self.drop("the broker is cut off from its store")
+            return
         self.peer.host = f"/{transport.get_extra_info('peername')[0]}"
         try:
             self.peer.principal, self.peer.told_address = self._entrance.greet(transport)

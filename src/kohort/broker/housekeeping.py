@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TypeVar
 
 from kohort.errors import KohortError
@@ -133,6 +134,7 @@ class Housekeeper:
         try:
             while (step := await self._in_thread(lambda: next(steps, None))) is not None:
                 log.replace(step)
+                await self._in_thread(partial(log.keep_replaced, step))
             await self._in_thread(lambda: self._cleaner.note(cleaning))
         finally:
             self._cleaning = None

@@ -37,6 +37,7 @@ class Server:
         self._entrances = Entrances(broker, self.traffic.logins)
         self.entrances: Sequence[Entrance] = self._entrances.all
         self.look_s = _LOOK_S
+        self.is_isolated = False
         self._to_write: list[Connection] = []
         self.limits = ConnectionLimits(lambda: broker.config, loop.time)
         self.slow_requests = SlowRequests(loop.time)
@@ -69,6 +70,18 @@ class Server:
         for entrance in self.entrances:
             await entrance.close()
         self._entrances.close()
+
+    def isolate(self) -> None:
+        """Hang up on everybody, and on whoever comes: what this broker could say may not be true any more."""
+        self.is_isolated = True
+        self.broker.isolate()
+        for connection in list(self.connections):
+            connection.drop("the broker is cut off from its store")
+
+    def resume(self) -> None:
+        """It is true after all, or again."""
+        self.is_isolated = False
+        self.broker.resume()
 
     def refresh(self) -> None:
         """Read certificates and keys again, whether or not they look as if they had changed."""

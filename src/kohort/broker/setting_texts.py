@@ -79,6 +79,10 @@ _OWN = {
         "How long the rest of a request may take to come; one of which 64 KiB have come has as long again. Ours alone."
     ),
     "socket.request.max.bytes": "The largest request that is read.",
+    "store.lease.ms": (
+        "For how long a broker has its store (`--store`) unless it says so again: so long after it has gone the next "
+        "one takes over."
+    ),
     "super.users": "Who may do everything: `User:alice;User:CN=x,OU=y`, with semicolons between them.",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": (
         "How often the coordinator looks for transactions whose time is up, and aborts them."

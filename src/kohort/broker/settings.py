@@ -72,6 +72,7 @@ class BrokerConfig:
     allow_everyone_if_no_acl_found: bool = False
     log_cleaner_backoff_ms: int = 15_000
     log_cleaner_dedupe_buffer_size: int = 134_217_728
+    store_lease_ms: int = 5_000
     group: GroupConfig = field(default_factory=GroupConfig)
     transaction: TransactionConfig = field(default_factory=TransactionConfig)
     log: LogConfig = field(default_factory=LogConfig)
@@ -163,6 +164,7 @@ _LEAST = {
     "log_cleaner_backoff_ms": 0,
     "log_cleaner_dedupe_buffer_size": 1,
     "max_incremental_fetch_session_cache_slots": 0,
+    "store_lease_ms": 1_000,
     "offsets_topic_segment_bytes": 14,
     "group_min_session_timeout_ms": 0,
     "group_max_session_timeout_ms": 0,

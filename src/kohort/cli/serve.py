@@ -5,7 +5,7 @@ import contextlib
 import gc
 import logging
 import signal
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,6 +18,7 @@ from kohort.broker.security.tls import Tls
 from kohort.broker.security.warnings import warnings_of
 from kohort.broker.server import Server
 from kohort.broker.settings import BrokerConfig, with_settings
+from kohort.broker.storage import Storage
 from kohort.cli.local_values import is_reference, resolved
 from kohort.cli.log_lines import log_to_stderr
 from kohort.cli.open_files import raise_open_files_limit
@@ -31,7 +32,10 @@ from kohort.log.simulated_files import SimulatedFiles
 
 if TYPE_CHECKING:
     from kohort.broker.http.port import HttpPort
+    from kohort.cli.store import OwnedStore
 
+End = asyncio.Future[StorageFailed | None]
+Stop = Callable[[StorageFailed | None], None]
 
 _LARGE_BLOCK = 16 * 1024 * 1024
 _DEFAULT = "127.0.0.1:9092"
@@ -44,6 +48,19 @@ class _HttpAddress(NamedTuple):
     port: int
 
 
+class _Home(NamedTuple):
+    """Where the broker keeps what it has."""
+
+    files: Files
+    place: str
+    """As people are told."""
+    store: "OwnedStore | None" = None
+
+    @property
+    def storage(self) -> Storage | None:
+        return None if self.store is None else self.store.storage
+
+
 @click.command()
 @click.option(
     "--listen",
@@ -53,6 +70,11 @@ class _HttpAddress(NamedTuple):
     help=f"Where clients connect; port 0: any. May be given several times.  [default: {_DEFAULT}]",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Where topics are kept.")
+@click.option(
+    "--store",
+    metavar="URL",
+    help="Keep topics in a PostgreSQL database: postgresql://USER@HOST:PORT/DATABASE. See docs/store.md.",
+)
 @click.option("--memory", is_flag=True, help="Keep nothing: everything is gone with the process.")
 @click.option(
     "--http",
@@ -65,6 +87,7 @@ class _HttpAddress(NamedTuple):
 def serve(
     listen: tuple[str, ...],
     data: Path | None,
+    store: str | None,
     memory: bool,
     http: str | None,
     settings: tuple[str, ...],
@@ -85,9 +108,10 @@ def serve(
       kohort serve --data broker --http 127.0.0.1:9644
       kohort serve --data broker --listen 127.0.0.1:9092 --listen SASL_SSL://0.0.0.0:9093 --config broker.properties
       kohort serve --memory --listen 127.0.0.1:0 --set group.initial.rebalance.delay.ms=0
+      kohort serve --store postgresql://kohort@db.example.com/kohort
     """
-    if memory == (data is not None):
-        raise click.UsageError("give either --data or --memory")
+    if memory + (data is not None) + (store is not None) != 1:
+        raise click.UsageError("give either --data, --store or --memory")
     log_to_stderr(logging.INFO if verbose else logging.ERROR)
     raise_open_files_limit()
     http_address = None if http is None else _http_address(http)
@@ -96,11 +120,25 @@ def serve(
         given["listeners"] = ",".join(_listener(text) for text in listen or [_DEFAULT])
     flush_mode = FlushMode.OS if memory else FlushMode.ALWAYS
     place = "/memory" if data is None else str(data.absolute())
-    config = BrokerConfig(data=place, log_flush_mode=flush_mode)
-    files: Files = SimulatedFiles() if memory else RealFiles()
+    config = with_settings(BrokerConfig(data=place, log_flush_mode=flush_mode), given)
     if data is not None:
         _warn_if_readable(data)
-    _run(with_settings(config, given), files, "memory" if memory else str(data), http_address)
+    if store is not None:
+        home = _in_store(store, config)
+    else:
+        home = _Home(SimulatedFiles(), "memory") if data is None else _Home(RealFiles(), str(data))
+    _run(config, home, http_address)
+
+
+def _in_store(url: str, config: BrokerConfig) -> "_Home":
+    try:
+        from kohort.cli.store import open_store
+    except ModuleNotFoundError as error:
+        if error.name != "psycopg":
+            raise
+        raise KohortError("--store needs psycopg: pip install 'kohort[postgresql]'") from None
+    store = open_store(url, broker_id=config.broker_id, lease_ms=config.store_lease_ms)
+    return _Home(store.files, store.place, store)
 
 
 def _warn_if_readable(data: Path) -> None:
@@ -152,20 +190,18 @@ def _settings(texts: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _run(config: BrokerConfig, files: Files, place: str, http_address: _HttpAddress | None) -> None:
+def _run(config: BrokerConfig, home: _Home, http_address: _HttpAddress | None) -> None:
     try:
         import uvloop
     except ImportError:  # there is none for Windows
-        failure = asyncio.run(_serve(config, files, place, http_address))
+        failure = asyncio.run(_serve(config, home, http_address))
     else:
-        failure = uvloop.run(_serve(config, files, place, http_address))
+        failure = uvloop.run(_serve(config, home, http_address))
     if failure is not None:
         raise failure
 
 
-async def _serve(
-    config: BrokerConfig, files: Files, place: str, http_address: _HttpAddress | None
-) -> KohortError | None:
+async def _serve(config: BrokerConfig, home: _Home, http_address: _HttpAddress | None) -> KohortError | None:
     loop = asyncio.get_running_loop()
     end: asyncio.Future[StorageFailed | None] = loop.create_future()
 
@@ -176,8 +212,24 @@ async def _serve(
     for number in (signal.SIGINT, signal.SIGTERM):
         with contextlib.suppress(NotImplementedError):
             loop.add_signal_handler(number, stop)
-    broker = Broker(config, files, SystemClock(), loop, on_failure=stop)
+    if home.store is None:
+        return await _live(config, home, http_address, end, stop)
+    try:
+        if await home.store.wait_until_owned(end):
+            return await _live(config, home, http_address, end, stop)
+        return end.result()
+    finally:
+        home.store.close()
+
+
+async def _live(
+    config: BrokerConfig, home: _Home, http_address: _HttpAddress | None, end: End, stop: Stop
+) -> KohortError | None:
+    loop = asyncio.get_running_loop()
+    broker = Broker(config, home.files, SystemClock(), loop, on_failure=stop, storage=home.storage)
     server = Server(broker, loop)
+    if home.store is not None:
+        home.store.attach(server)
     with contextlib.suppress(NotImplementedError, AttributeError):
         loop.add_signal_handler(signal.SIGHUP, server.refresh)
     http: HttpPort | None = None
@@ -191,11 +243,13 @@ async def _serve(
             ready += f" http={http_address.host}:{http_port}"
         broker.start(listeners[0].address.port)
         _settle_memory()
-        click.echo(f"{ready} data={place}")
+        click.echo(f"{ready} data={home.place}")
         return await end
     finally:
         if http is not None:
             await http.close()
+        if home.store is not None:
+            home.store.hurry()
         broker.stop()
         await server.close()
 

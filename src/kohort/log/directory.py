@@ -26,6 +26,7 @@ from kohort.log.checkpoints import HIGH_WATERMARK, LOG_START_OFFSET, RECOVERY_PO
 from kohort.log.failures import storage_errors
 from kohort.log.files import DiskSpace, Files, join, parent_of, write_whole
 from kohort.log.journal import Journal
+from kohort.log.keeper import Keeper
 from kohort.log.names import (
     TopicPartition,
     deleted_directory,
@@ -56,6 +57,7 @@ class LogDirectory:
         flush_mode: FlushMode = FlushMode.ALWAYS,
         journaled: Collection[str] = (),
         journal_bytes: int | None = None,
+        keeper: Keeper | None = None,
         new_uuid: Callable[[], UUID] = uuid4,
     ) -> None:
         self._files = files
@@ -63,7 +65,8 @@ class LogDirectory:
         self._clock = clock
         self._config_of = config_of
         self._flush_mode = flush_mode
-        self._journaled = journaled if flush_mode is FlushMode.ALWAYS else ()
+        self._journaled = journaled if flush_mode is FlushMode.ALWAYS and keeper is None else ()
+        self._keeper = keeper
         self._new_uuid = new_uuid
         self._logs: dict[TopicPartition, Log] = {}
         self._failed: dict[TopicPartition, KohortError] = {}
@@ -98,6 +101,11 @@ class LogDirectory:
     def failed(self) -> Mapping[TopicPartition, KohortError]:
         """The partitions that could not be opened, and why."""
         return MappingProxyType(self._failed)
+
+    @property
+    def keeper(self) -> Keeper:
+        """Who makes appends safe, of all logs or of those that are journaled."""
+        return self.journal if self._keeper is None else self._keeper
 
     def space(self) -> DiskSpace | None:
         """How large the disk is that it is on; None if it is on none."""
@@ -281,7 +289,7 @@ class LogDirectory:
                 log_start_offset=self._log_starts.get(topic_partition, 0),
                 flush_mode=self._flush_mode,
                 before_truncation=lambda offset: self._lower_recovery_point(topic_partition, offset),
-                journal=self.journal if topic_partition.topic in self._journaled else None,
+                keeper=self.journal if topic_partition.topic in self._journaled else self._keeper,
             )
 
     def _lower_recovery_point(self, topic_partition: TopicPartition, offset: int) -> None:

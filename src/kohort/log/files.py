@@ -11,7 +11,7 @@ import contextlib
 import errno
 import fcntl
 import os
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from kohort.errors import StorageFailed
 
@@ -159,9 +159,11 @@ class RealFile:
 class RealFiles:
     """The operating system's files."""
 
+    file_type: ClassVar[type[RealFile]] = RealFile
+
     def open(self, path: str, *, create: bool = False) -> RealFile:
         flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | (os.O_CREAT if create else 0)
-        return RealFile(path, os.open(path, flags, 0o600))
+        return self.file_type(path, os.open(path, flags, 0o600))
 
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)

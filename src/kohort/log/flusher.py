@@ -3,8 +3,8 @@
 Whoever has appended says whom to tell. A sync takes all who wait for its log; those who append meanwhile wait for the
 next one, which forms while this one is at the disk. Under a light load a sync is for one append, under a heavy one for
 hundreds: nobody is made to linger. Logs are synced in the order in which somebody began to wait for them, several at a
-time if there are several threads: a disk does that faster than one after the other. Logs that have a journal are safe
-when that is synced, which is one sync for all of them.
+time if there are several threads: a disk does that faster than one after the other. Logs that have a keeper are safe
+when that says so, which is one sync for all of them.
 
     always    whoever waits is told when the append is on the disk
     interval  everybody is told at once; dirty logs are synced every so often
@@ -23,10 +23,10 @@ from kohort.clock import Clock
 from kohort.config import FlushMode
 from kohort.errors import StorageFailed
 from kohort.log.durations import Durations
-from kohort.log.journal import Journal
+from kohort.log.keeper import Keeper
 from kohort.log.partition import Log
 
-Synced = Log | Journal
+Synced = Log | Keeper
 Told = Callable[[StorageFailed | None], None]
 """Hears that an append is safe, or why it is not."""
 Tell = Callable[[Sequence[Told], StorageFailed | None], None]
@@ -38,13 +38,11 @@ SYNCS_AT_A_TIME = 4
 class Flusher:
     """The syncs of any number of logs. Any thread may call."""
 
-    def __init__(
-        self, mode: FlushMode, clock: Clock, *, journal: Journal | None = None, interval_ms: int = 1000
-    ) -> None:
+    def __init__(self, mode: FlushMode, clock: Clock, *, keeper: Keeper | None = None, interval_ms: int = 1000) -> None:
         self.tell: Tell = _tell_at_once
         """Called by whoever has synced; whoever wants to be told elsewhere puts something else here at the start."""
         self._mode = mode
-        self._journal = journal
+        self._keeper = keeper
         self._is_settling = False
         self._clock = clock
         self._interval_ms = interval_ms
@@ -78,7 +76,7 @@ class Flusher:
         to_wake = 0
         with self._changed:
             for log, offset, told in appends:
-                target, end = (log, offset) if log.journal is None else (log.journal, log.journal.end)
+                target, end = (log, offset) if log.keeper is None else (log.keeper, log.keeper.end)
                 if self._must_wait(target, end):
                     waiting = self._waiting.setdefault(target, [])
                     waiting.append((end, told))
@@ -119,7 +117,7 @@ class Flusher:
         with self._changed:
             logs = self._due()
         told_well = sum(self._sync(log) for log in logs)
-        self._settle_journal()
+        self._settle_keeper()
         return told_well
 
     def run_next(self) -> None:
@@ -129,7 +127,7 @@ class Flusher:
             if log is not None:
                 self._syncing.add(log)
         if log is None:
-            self._settle_journal()
+            self._settle_keeper()
             return
         try:
             self._sync(log)
@@ -171,14 +169,14 @@ class Flusher:
             self.tell(late, StorageFailed(f"{log.path} was closed at offset {durable}, before it was synced further"))
         return len(safe)
 
-    def _settle_journal(self) -> None:
-        """Remove journals that are full, if no other thread is at it."""
+    def _settle_keeper(self) -> None:
+        """Let the keeper do what nobody waits for, if no other thread is at it."""
         with self._changed:
-            if self._journal is None or self._is_settling or self._failure is not None:
+            if self._keeper is None or self._is_settling or self._failure is not None:
                 return
             self._is_settling = True
         try:
-            self._journal.settle()
+            self._keeper.settle()
         except StorageFailed as failure:
             self._fail(failure, [])
         finally:
@@ -205,7 +203,7 @@ class Flusher:
 
     def _work(self) -> int:
         """In how many pieces work could be done now."""
-        has_full = self._journal is not None and self._journal.is_to_settle and not self._is_settling
+        has_full = self._keeper is not None and self._keeper.is_to_settle and not self._is_settling
         return has_full + sum(bool(waiting) for log, waiting in self._waiting.items() if log not in self._syncing)
 
     def stop(self) -> None:

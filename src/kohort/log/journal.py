@@ -33,6 +33,7 @@ from kohort.log.names import TopicPartition
 
 if TYPE_CHECKING:
     from kohort.log.partition import Log
+    from kohort.log.segment import Segment
 
 FULL_BYTES = 8 * 1024 * 1024
 _MOST_FULL_BYTES = 64 * 1024 * 1024
@@ -80,6 +81,10 @@ class Journal:
         self._carried: dict[TopicPartition, list[bytes]] = {}
         """What was said of logs that could not be opened."""
 
+    @property
+    def has_originals(self) -> bool:
+        return False
+
     # What the owner of the directory calls
 
     def put(self, log: "Log", batches: bytes) -> None:
@@ -102,6 +107,9 @@ class Journal:
             del self._carried[topic_partition]
         if known:
             self._write_carried()
+
+    def replace(self, log: "Log", begin: int, end: int, segment: "Segment | None") -> None:
+        """What is cleaned was synced long before."""
 
     @property
     def end(self) -> int:

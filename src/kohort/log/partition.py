@@ -27,7 +27,7 @@ from kohort.log.answers import AppendInfo, Fetched, OffsetAndTimestamp, ReadUpTo
 from kohort.log.failures import is_disk_full, storage_errors
 from kohort.log.files import DISK_FULL, Files
 from kohort.log.flushed_offset import FlushedOffset, LogEnd
-from kohort.log.journal import Journal
+from kohort.log.keeper import Keeper
 from kohort.log.leader_epochs import LeaderEpochs
 from kohort.log.names import TopicPartition
 from kohort.log.placement import needs_new_segment, place
@@ -77,7 +77,7 @@ class Log:
         parts: LogParts,
         *,
         before_truncation: BeforeTruncation | None = None,
-        journal: Journal | None = None,
+        keeper: Keeper | None = None,
     ) -> None:
         self._files = files
         self.path = path
@@ -94,8 +94,9 @@ class Log:
         self._end = self._end_of_active_segment()
         self._recovery_point = self._end.offset
         self._durable = 0
-        self.journal = journal
-        """Where appends are made safe; None if that is done by syncing this log."""
+        self.keeper = keeper
+        """Who makes appends safe; None if that is done by syncing this log."""
+        self._is_copy = keeper is not None and keeper.has_originals
         self._before_truncation = before_truncation
         self._deleted: list[tuple[int, str]] = []
         self._lock = threading.RLock()
@@ -133,10 +134,10 @@ class Log:
     def high_watermark(self) -> int:
         if self._flush_mode is not FlushMode.ALWAYS:
             return self._end.offset
-        return max(self._recovery_point, self._durable)
+        return self._durable if self._is_copy else max(self._recovery_point, self._durable)
 
     def note_durable(self, offset: int) -> None:
-        """The journal has made safe what lies below this offset."""
+        """The keeper has made safe what lies below this offset."""
         self._durable = offset
 
     @property
@@ -180,8 +181,8 @@ class Log:
             for header, _ in batches
         ]
         self._write(data, notes, leader_epoch, now_ms)
-        if self.journal is not None:
-            self.journal.put(self, data)
+        if self.keeper is not None:
+            self.keeper.put(self, data)
         self._note_producers(effect)
         first_offset, time = batches[0].header.base_offset, now_ms if stamps_time else NO_TIMESTAMP
         return AppendInfo(first_offset, notes[-1].last_offset, time, self._log_start_offset, len(data))
@@ -199,8 +200,8 @@ class Log:
         next_offset = first + batch.record_count
         note = BatchNote(len(data), next_offset - 1, next_offset, batch.timestamp)
         self._write(data, (note,), leader_epoch, batch.timestamp)
-        if self.journal is not None:
-            self.journal.put(self, data)
+        if self.keeper is not None:
+            self.keeper.put(self, data)
         self.producer_state.end_offset = next_offset
         return first
 
@@ -231,6 +232,11 @@ class Log:
             except OSError:
                 self.leader_epochs.truncate_from_end(self._end.offset)  # the next append tries it again
                 raise
+
+    def lead(self, epoch: int) -> None:
+        """What is appended from now on is of this epoch."""
+        if epoch > self.leader_epochs.latest:
+            self._begin_epoch(epoch)
 
     def restore(self, records: bytes) -> None:
         """Write batches from the journal that are not there, as they were; `CorruptLog` if others are missing."""
@@ -388,8 +394,8 @@ class Log:
             first = self._segments[0].base_offset
             load_snapshot(self._files, self.path, self.producer_state, self._end.offset, first, now_ms)
             replay_segments(self.producer_state, self._segments)
-        if self.journal is not None:
-            self.journal.forget([self.topic_partition])
+        if self.keeper is not None:
+            self.keeper.forget([self.topic_partition])
 
     def delete_records_before(self, offset: int) -> int:
         """Move the log start up to `offset`; whole segments below it go with the next tick. Returns the log start."""
@@ -474,6 +480,12 @@ class Log:
                 segment.close()
             self._remove_later(replacement.retired)
         return new
+
+    def keep_replaced(self, replacement: Replacement) -> None:
+        """Let the keeper know what was cleaned, in any thread."""
+        if self.keeper is not None:
+            old = replacement.old
+            self.keeper.replace(self, old[0].base_offset, old[-1].next_offset, replacement.new)
 
     def tick(self) -> None:
         """What is due by now: retention, forgetting silent producers, removing files that are out of use."""

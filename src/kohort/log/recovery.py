@@ -22,7 +22,7 @@ from kohort.config import FlushMode, LogConfig
 from kohort.errors import CorruptLog
 from kohort.log.files import Files, join
 from kohort.log.flushed_offset import FlushedOffset, LogEnd, read_flushed_offset
-from kohort.log.journal import Journal
+from kohort.log.keeper import Keeper
 from kohort.log.leader_epochs import LeaderEpochs
 from kohort.log.names import (
     DELETED,
@@ -58,7 +58,7 @@ def open_log(
     log_start_offset: int = 0,
     flush_mode: FlushMode = FlushMode.ALWAYS,
     before_truncation: BeforeTruncation | None = None,
-    journal: Journal | None = None,
+    keeper: Keeper | None = None,
 ) -> Log:
     """The log in the directory `path`, which exists; a new one becomes an empty log.
 
@@ -84,7 +84,7 @@ def open_log(
         flush_mode,
         parts,
         before_truncation=before_truncation,
-        journal=journal,
+        keeper=keeper,
     )
 
 

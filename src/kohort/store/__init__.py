@@ -1,0 +1,1 @@
+"""Partitions in a PostgreSQL database, of which this machine has a copy to read from."""
