@@ -66,6 +66,7 @@ class LogDirectory:
         self._journaled = journaled if flush_mode is FlushMode.ALWAYS else ()
         self._new_uuid = new_uuid
         self._logs: dict[TopicPartition, Log] = {}
+        self._logs_view = MappingProxyType(self._logs)
         self._failed: dict[TopicPartition, KohortError] = {}
         self._deleted: list[tuple[int, str]] = []
         self._checkpoint_number = 0
@@ -92,7 +93,7 @@ class LogDirectory:
 
     @property
     def logs(self) -> Mapping[TopicPartition, Log]:
-        return MappingProxyType(self._logs)
+        return self._logs_view
 
     @property
     def failed(self) -> Mapping[TopicPartition, KohortError]:
