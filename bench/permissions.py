@@ -21,17 +21,18 @@ from kohort.broker.settings import BrokerConfig, with_settings
 from kohort.clock import SystemClock
 from kohort.config import FlushMode
 from kohort.errors import ErrorCode
+from kohort.log.files import Files
 from kohort.log.simulated_files import SimulatedFiles
 
 ACLS = 1_000
 PARTITIONS = 10
 _COMMITS, _ROUNDS = 3_000, 7
 _OFFSET_COMMIT, _VERSION = 8, 8
-_TOPIC, _GROUP = "a-topic-of-usual-length", "a-group-of-usual-length"
+TOPIC, GROUP = "a-topic-of-usual-length", "a-group-of-usual-length"
 _AUTHORIZER = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 
 
-class _Transport(asyncio.Transport):
+class Transport(asyncio.Transport):
     """Takes answers, and remembers the last."""
 
     last = b""
@@ -57,7 +58,7 @@ def measure() -> list[Row]:
 
 def _measured(*, is_short: bool) -> tuple[float, float]:
     """The two in turns: a machine that is busy for a while is so for both."""
-    with _serving({}) as plain, _serving(_AUTHORIZER) as authorizing:
+    with serving({}) as plain, serving(_AUTHORIZER) as authorizing:
         _add_entries(authorizing)
         committing = [_committing(broker, is_short=is_short) for broker in (plain, authorizing)]
         times: tuple[list[float], list[float]] = ([], [])
@@ -72,13 +73,15 @@ def _measured(*, is_short: bool) -> tuple[float, float]:
 
 
 @contextmanager
-def _serving(settings: dict[str, str]) -> Iterator[Broker]:
+def serving(settings: dict[str, str], files: Files | None = None, data: str = "/memory") -> Iterator[Broker]:
+    """In memory, unless other files are given."""
     loop = asyncio.new_event_loop()
-    config = BrokerConfig(data="/memory", log_flush_mode=FlushMode.OS)
-    broker = Broker(with_settings(config, settings), SimulatedFiles(), SystemClock(), loop, on_failure=_fail)
+    config = BrokerConfig(data=data, log_flush_mode=FlushMode.OS)
+    broker = Broker(with_settings(config, settings), files or SimulatedFiles(), SystemClock(), loop, on_failure=_fail)
+    broker.turns.never_end()  # nothing runs on this loop
     broker.start(0)
     broker.ensure_offsets_topic()
-    broker.create_topic(_TOPIC, PARTITIONS, {})
+    broker.create_topic(TOPIC, PARTITIONS, {})
     try:
         yield broker
     finally:
@@ -103,7 +106,7 @@ def _add_entries(broker: Broker) -> None:
         _entry("User:*", ResourceType.TOPIC, "a-topic" + "-" * number, PatternType.PREFIXED) for number in range(98)
     ]
     acls.append(_entry("User:ANONYMOUS", ResourceType.TOPIC, "a-topic-of", PatternType.PREFIXED))
-    acls.append(_entry("User:ANONYMOUS", ResourceType.GROUP, _GROUP, PatternType.LITERAL))
+    acls.append(_entry("User:ANONYMOUS", ResourceType.GROUP, GROUP, PatternType.LITERAL))
     heard: list[ErrorCode] = []
     assert broker.authorizer is not None
     assert len(acls) == ACLS
@@ -119,16 +122,18 @@ def _committing(broker: Broker, *, is_short: bool) -> Callable[[], float]:
     """Does a round of commits; tells the microseconds of one."""
     if is_short:
         broker.short_way.open()
+    else:
+        broker.short_way.count = lambda: None  # it would open by itself
     server = Server(broker, broker.loop)
-    transport = _Transport()
+    transport = Transport()
     connection = Connection(server)
     connection.connection_made(transport)
-    frame = _frame()
+    request = frame()
 
     def commit() -> float:
         began = process_time()
         for _ in range(_COMMITS):
-            connection.data_received(frame)
+            connection.data_received(request)
             connection.write_out()
         took = process_time() - began
         assert transport.last.count(b"\0\0\0") >= PARTITIONS  # no error of any partition
@@ -136,12 +141,10 @@ def _committing(broker: Broker, *, is_short: bool) -> Callable[[], float]:
         return took / _COMMITS * 1e6
 
     commit()
-    if not is_short:
-        broker.short_way.transcoder = None
     return commit
 
 
-def _frame() -> bytes:
+def frame() -> bytes:
     body = bytearray()
     partitions = [
         {"partition_index": number, "committed_offset": 1_000_000 + number, "committed_leader_epoch": 0}
@@ -149,11 +152,11 @@ def _frame() -> bytes:
         for number in range(PARTITIONS)
     ]
     values = {
-        "group_id": _GROUP,
+        "group_id": GROUP,
         "generation_id_or_member_epoch": -1,
         "member_id": "",
         "group_instance_id": None,
-        "topics": [{"name": _TOPIC, "partitions": partitions}],
+        "topics": [{"name": TOPIC, "partitions": partitions}],
     }
     writer_of(cast(Any, load_request_schema(_OFFSET_COMMIT, _VERSION)))(body, values)
     client = b"bench"

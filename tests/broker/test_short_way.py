@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kohort.broker import commit_transcoder
 from kohort.broker.api.offset_commit import committed_values
 from kohort.broker.commit_transcoder import CommitTranscoder, TranscodedCommit
 from kohort.broker.short_way import _COMMITS_BEFORE
@@ -109,10 +110,12 @@ def assert_same(frame: bytes, short: TranscodedCommit) -> None:
     long = generally(frame)
     assert bytes(short.commits.batch.data) == records_of(long)
     assert short.answer == answer_to(frame, long)
-    assert (short.group_id, short.member_id) == (long.group_id, long.member_id)
-    assert short.generation_id == long.generation_id_or_member_epoch
-    assert short.group_instance_id == getattr(long, "group_instance_id", None)
-    assert short.topics == [(t.name, max(p.partition_index for p in t.partitions)) for t in long.topics]
+    who = short.names.who
+    assert (who.group_id, who.member_id) == (long.group_id, long.member_id)
+    assert who.generation_id == long.generation_id_or_member_epoch
+    assert who.group_instance_id == getattr(long, "group_instance_id", None)
+    assert short.names.topics == tuple(t.name for t in long.topics)
+    assert short.highest == tuple(max(p.partition_index for p in t.partitions) for t in long.topics)
     assert getattr(long, "retention_time", -1) == -1
 
 
@@ -212,6 +215,20 @@ def test_a_thousand_partitions_in_order_are_plain(transcoder: CommitTranscoder) 
     short = transcode(transcoder, frame)
     assert short is not None
     assert_same(frame, short)
+
+
+def test_names_are_not_mistaken_for_those_of_another_request(
+    transcoder: CommitTranscoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are remembered by their bytes, and only so many."""
+    monkeypatch.setattr(commit_transcoder, "_MOST_KNOWN", 3)
+    for number in range(60):
+        values = a_commit() | {"group_id": f"g{number % 5}", "generation_id_or_member_epoch": number % 3}
+        frame = frame_of(values, 5 + number % 4)
+        short = transcode(transcoder, frame)
+        assert short is not None
+        assert_same(frame, short)
+        assert len(transcoder._known) <= 3
 
 
 # In a broker

@@ -65,7 +65,9 @@ class _Listener:
         broker = Broker(config, SimulatedFiles(), VirtualClock(), loop, on_failure=_fail)
         broker.turns.never_end()  # nothing runs on this loop
         self._server = Server(broker, loop)
-        self._server.apis = {key: replace(api, handle=self._handle) for key, api in self._server.apis.items()}
+        self._server.apis = {
+            key: replace(api, handle=self._handle, at_once=None) for key, api in self._server.apis.items()
+        }
         self._read: list[str] = []
 
     def _handle(self, _: Broker, call: "Call") -> None:

@@ -22,6 +22,7 @@ from kohort.group.coordinator import GroupCoordinator
 from kohort.group.group_metadata import GroupMetadata
 from kohort.group.records import GroupRecords
 from kohort.group.requests import (
+    Committer,
     GenerationId,
     GroupId,
     GroupSummary,
@@ -36,6 +37,7 @@ from kohort.group.requests import (
     Offsets,
     PartitionData,
     Protocols,
+    SameForAll,
     SyncGroupRequest,
     SyncGroupResult,
     TxnOffsetCommitRequest,
@@ -285,7 +287,14 @@ class Context:
         values: Offsets = self._values(offsets)
         if as_bytes:
             values = written(GroupId(group), values, self.clock.now_ms())
-        request = OffsetCommitRequest(GroupId(group), values, MemberId(member), GenerationId(generation), instance)
+        who = Committer(GroupId(group), MemberId(member), GenerationId(generation), instance)
+        if isinstance(values, WrittenCommits):
+            if self.coordinator.commit_at_once(who, values):
+                answer(SameForAll(values, ErrorCode.NONE))
+                return answer
+            if self.coordinator.commit_soon(who, values, lambda error: answer(SameForAll(values, error))):
+                return answer
+        request = OffsetCommitRequest(who.group_id, values, who.member_id, who.generation_id, who.group_instance_id)
         self.coordinator.handle_commit_offsets(request, answer)
         return answer
 

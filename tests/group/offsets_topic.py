@@ -6,6 +6,7 @@ from kohort.clock import Clock
 from kohort.config import FlushMode, LogConfig
 from kohort.errors import ClientError, ErrorCode, KohortError, StorageFailed
 from kohort.group.offsets_log import AppendCallback, LoadCallback
+from kohort.group.waiting_commits import WaitingCommits
 from kohort.log.answers import ReadUpTo
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin, Log
@@ -79,6 +80,17 @@ class OffsetsTopic:
             return self._append(self.log(partition), records)
         except (ClientError, StorageFailed):
             return None
+
+    def append_soon(self, partition: int, waiting: WaitingCommits) -> bool:
+        if partition in self.elsewhere:
+            return False
+
+        def done(error: ErrorCode, position: int) -> None:
+            waiting.position = position
+            waiting.settle(error)
+
+        self.append(partition, waiting.commits.batch, done)
+        return True
 
     def _append(self, log: Log, records: bytes | FinishedBatch) -> int:
         if isinstance(records, FinishedBatch):

@@ -109,3 +109,27 @@ def test_a_coordinator_takes_them_as_it_takes_values() -> None:
     assert c.commit({("a", 0): 5}, as_bytes=True).result == {TopicPartition("a", 0): ErrorCode.NONE}
     assert c.offset("a", 0) == 5
     assert c.restarted().offset("a", 0) == 5
+
+
+def test_those_that_wait_too_long_are_told_in_the_order_in_which_they_came() -> None:
+    c = Context()
+    c.commit({("a", 0): 1})
+    c.topic.hold()
+    timeout_ms = c.config.offsets_commit_timeout_ms
+    first = c.commit({("a", 0): 5}, as_bytes=True)
+    c.sleep(1_000)
+    second, third = (c.commit({("a", 0): offset}, as_bytes=True) for offset in (6, 7))
+    c.topic.release_one()
+    assert first.result == {TopicPartition("a", 0): ErrorCode.NONE}
+    c.sleep(timeout_ms)
+    assert not second.is_done
+    c.sleep(1)
+    for late in (second, third):
+        assert late.result == {TopicPartition("a", 0): ErrorCode.REQUEST_TIMED_OUT}
+    assert c.offset("a", 0) == 5
+    c.topic.release()
+    assert c.offset("a", 0) == 7
+    last = c.commit({("a", 0): 8}, as_bytes=True)
+    assert last.result == {TopicPartition("a", 0): ErrorCode.NONE}
+    c.sleep(2 * timeout_ms)
+    assert c.offset("a", 0) == 8

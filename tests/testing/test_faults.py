@@ -107,6 +107,14 @@ def test_an_answer_that_fails_is_about_what_was_asked(broker: Broker, asking: Wi
     assert broker.groups() == {}
 
 
+def test_a_commit_that_would_be_answered_without_ado_fails_too(broker: Broker, asking: WireClient) -> None:
+    broker._call(lambda inner: inner.short_way.open())
+    assert [commit(asking, offset) for offset in (5, 6)] == [0, 0]
+    broker.fail_next("OffsetCommit", "NOT_COORDINATOR")
+    assert [commit(asking, offset) for offset in (7, 8)] == [ErrorCode.NOT_COORDINATOR, 0]
+    assert committed(asking) == 8
+
+
 def test_only_as_many_requests_fail_as_ordered(broker: Broker, asking: WireClient) -> None:
     fault = broker.fail_next("OffsetCommit", "COORDINATOR_LOAD_IN_PROGRESS", times=2)
     assert [commit(asking, 1) for _ in range(3)] == [14, 14, 0]

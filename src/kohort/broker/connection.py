@@ -21,7 +21,7 @@ from kohort.broker.call import Call
 from kohort.broker.entrance import Entrance
 from kohort.broker.peer import Peer
 from kohort.broker.quotas.metered_call import MeteredCall
-from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_header
+from kohort.broker.wire import API_VERSIONS, BadRequest, RequestHeader, read_header, read_place
 from kohort.errors import ClientError, ErrorCode
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ class Connection(asyncio.Protocol):
         self._mutes = 0
         """How many times that it is to wait for have not passed yet."""
         self._turns = server.broker.turns
+        self._is_prompt = server.broker.durable.is_prompt
         self._is_queued = False
         """It waits for its turn."""
         self._is_heavy = False
@@ -264,7 +265,9 @@ class Connection(asyncio.Protocol):
                 if self._turns.is_over:
                     self._wait_turn()
                     break
-                self._handle(self._frames.popleft())
+                frame = self._frames.popleft()
+                if not self._is_prompt or not self._answer_at_once(frame):
+                    self._handle(frame)
         finally:
             self._is_serving = False
             if self._answers and not self._has_answers:
@@ -298,6 +301,33 @@ class Connection(asyncio.Protocol):
             and len(begun) < _MOST_WAITING
             and self._begun_bytes < _MOST_WAITING_BYTES
         )
+
+    def _answer_at_once(self, frame: bytes) -> bool:
+        """Where most requests are of a kind that nobody has to wait for, these do without a `Call`. Whatever is unusual
+        is left to the general way."""
+        api_key, version, body_at = read_place(frame)
+        api = self._server.apis.get(api_key)
+        if api is None or api.at_once is None or not api.first <= version <= api.last:
+            return False
+        if self._begun or self._half_open is not None or self._quotas.is_active:
+            return False
+        if self._authenticator is not None:
+            if refusal_of(self._authenticator, api_key) is not None:
+                return False
+            self.peer.principal = self._authenticator.principal
+        began, broker = perf_counter(), self._server.broker
+        answer = api.at_once(broker, self.peer, frame, body_at, version)
+        if answer is None:
+            return False
+        traffic = self._traffic.apis[api_key]
+        traffic.requests[version] += 1
+        now = perf_counter()
+        traffic.times.record(now - began)
+        if now > self._turns.ends:
+            self._is_heavy = self._turns.mark(now)
+        self._put(answer)
+        broker.wake_timers()
+        return True
 
     def _handle(self, frame: bytes) -> None:
         server = self._server
@@ -359,18 +389,20 @@ class Connection(asyncio.Protocol):
         call.kept_answer = body
         begun = self._begun
         while begun and begun[0].is_answered:
-            self._put(begun.popleft())
+            first = begun.popleft()
+            self._begun_bytes -= len(first.frame)
+            if first.kept_answer is not None:
+                self._put(first.kept_answer)
         if len(self._answers) >= _WRITE_AT_ONCE:
             self.write_out()
         self._serve()
 
-    def _put(self, call: Call) -> None:
-        self._begun_bytes -= len(call.frame)
-        answer = call.kept_answer
-        if answer is not None:
-            self._traffic.bytes_out += _FRAME_HEAD + len(answer)
-            self._answers += len(answer).to_bytes(_FRAME_HEAD, "big")
-            self._answers += answer
+    def _put(self, answer: bytes) -> None:
+        size = len(answer)
+        self._traffic.bytes_out += _FRAME_HEAD + size
+        answers = self._answers
+        answers += _SIZE.pack(size)
+        answers += answer
 
     def write_out(self) -> None:
         """All answers that are ready, in one go: each write is a call to the system."""

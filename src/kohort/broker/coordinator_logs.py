@@ -8,6 +8,7 @@ from kohort.broker.leading import leader_epoch
 from kohort.broker.topics import OFFSETS_TOPIC, Topics
 from kohort.errors import ClientError, ErrorCode, KohortError, StorageFailed
 from kohort.group.offsets_log import AppendCallback
+from kohort.group.waiting_commits import WaitingCommits
 from kohort.log.names import TopicPartition
 from kohort.log.partition import AppendOrigin, Log
 from kohort.records.control import ControlType, Marker, marker_batch
@@ -41,6 +42,18 @@ class CoordinatorLog(Generic[S]):
             return None
         self._durable.on_progress(log)
         return first_offset
+
+    def append_soon(self, partition: int, waiting: WaitingCommits) -> bool:
+        """Write commits that are settled when they are safe; if they were not written, `append` explains it."""
+        log = self._topics.log(self._topic, partition)
+        if log is None:
+            return False
+        try:
+            waiting.position = log.append_finished(waiting.commits.batch, leader_epoch=leader_epoch(log))
+        except (ClientError, StorageFailed):
+            return False
+        self._durable.then(log, log.log_end_offset, waiting.settle)
+        return True
 
     def load(self, partition: int, done: Callable[[S | KohortError], None]) -> None:
         """Replay a partition. `done` hears of it when all that was read is safe, for who is answered from what a power

@@ -92,7 +92,8 @@ class Topics:
 
     def log(self, name: str, partition: int) -> Log | None:
         """The log of a partition, if there is one and it could be opened."""
-        if name == SECURITY_TOPIC or (name in self._topics and self._topics[name].is_doomed):
+        topic = self._topics.get(name)
+        if name == SECURITY_TOPIC or (topic is not None and topic.is_doomed):
             return None
         return self.directory.logs.get(TopicPartition(name, partition))
 

@@ -73,6 +73,15 @@ def read_header(frame: bytes) -> RequestHeader:
     return RequestHeader(api_key, version, correlation_id, client_id, end)
 
 
+def read_place(frame: bytes) -> tuple[int, int, int]:
+    """The API's key, the version, and where the body begins or the header's tagged fields: in the frame, if it is a
+    request."""
+    if len(frame) < _HEAD.size:
+        return -1, -1, _HEAD.size
+    api_key, version, _, length = _HEAD.unpack_from(frame)
+    return api_key, version, _HEAD.size + length if length > 0 else _HEAD.size
+
+
 def read_body(frame: bytes, header: RequestHeader, schema: Schema) -> Any:
     """The request itself."""
     try:

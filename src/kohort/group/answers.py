@@ -29,9 +29,10 @@ class Answers:
 
     def when_done(self, respond: Callable[[T], None]) -> Callable[[T], None]:
         """A callback for those who do not know when they may give the answer."""
-        return partial(self._put, respond)
+        return partial(self.give, respond)
 
-    def _put(self, respond: Callable[[T], None], answer: T) -> None:
+    def give(self, respond: Callable[[T], None], answer: T) -> None:
+        """At once, or when the work is done."""
         if self.are_kept:
             self._waiting.append(partial(respond, answer))
         else:

@@ -29,6 +29,7 @@ from kohort.group.removal import LOOKS_FOR_A_TOMBSTONE, TOMBSTONES_A_BATCH, Remo
 from kohort.group.requests import (
     UNKNOWN_MEMBER_ID,
     CommitCallback,
+    Committer,
     GroupId,
     GroupOverview,
     GroupSummary,
@@ -228,28 +229,48 @@ class GroupCoordinator:
         member = group.members.get(request.member_id)
         if member is not None:
             self._rebalances.schedule_next_heartbeat(group, member)
-        if isinstance(offsets, WrittenCommits) and not self._answers.are_kept:  # noqa: SIM102  # narrows the type
-            if self.manager.store_at_once(group, offsets):
-                respond(SameForAll(offsets, ErrorCode.NONE))
-                return
         with self._answers:
             self.manager.store_offsets(group, offsets, self._answers.when_done(respond))
 
-    def _refusal(self, group: GroupMetadata | None, request: OffsetCommitRequest) -> ErrorCode:
+    def commit_at_once(self, who: Committer, commits: WrittenCommits) -> bool:
+        """The same where a known group commits, nothing is wrong and nobody has to wait for the disk; otherwise nothing
+        has happened."""
+        group = self._committing_group(who)
+        return group is not None and self.manager.store_at_once(group, commits)
+
+    def commit_soon(self, who: Committer, commits: WrittenCommits, respond: Callable[[ErrorCode], None]) -> bool:
+        """The same where it may be that somebody has to wait; `respond` hears of it unless nothing has happened."""
+        group = self._committing_group(who)
+        return group is not None and self.manager.store_soon(group, commits, respond)
+
+    def _committing_group(self, who: Committer) -> GroupMetadata | None:
+        """The group, if there is one and it may commit now, which is a sign of life of who does it."""
+        group = self.manager.get_group(who.group_id)
+        if group is None or not self._is_active or self._answers.are_kept:
+            return None
+        if self._refusal(group, who) is not ErrorCode.NONE:
+            return None
+        member = group.members.get(who.member_id)
+        if member is not None:
+            self._rebalances.schedule_next_heartbeat(group, member)
+        return group
+
+    def _refusal(self, group: GroupMetadata | None, request: OffsetCommitRequest | Committer) -> ErrorCode:
         """Why a commit is not taken. A group that only keeps its offsets here has no members and no generation."""
         if group is None:
             return ErrorCode.ILLEGAL_GENERATION if request.generation_id >= 0 else ErrorCode.NONE
-        if group.is_(GroupState.DEAD) or group.is_being_removed:
+        state, member_id = group.state, request.member_id
+        if state is GroupState.DEAD or group.removed_by is not None:
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        if group.is_static_member_fenced(request.member_id, request.group_instance_id):
+        if group.is_static_member_fenced(member_id, request.group_instance_id):
             return ErrorCode.FENCED_INSTANCE_ID
-        if request.generation_id < 0 and group.is_(GroupState.EMPTY):
+        if request.generation_id < 0 and state is GroupState.EMPTY:
             return ErrorCode.NONE
-        if request.member_id not in group.members:
+        if member_id not in group.members:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if request.generation_id != group.generation_id:
             return ErrorCode.ILLEGAL_GENERATION
-        if group.is_(GroupState.COMPLETING_REBALANCE):
+        if state is GroupState.COMPLETING_REBALANCE:
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 

@@ -23,6 +23,7 @@ from kohort.group.placement import partition_for
 from kohort.group.records import GroupRecords, is_writable
 from kohort.group.requests import CommitCallback, GroupId, MemberId, Offsets, PartitionData, SameForAll
 from kohort.group.states import GroupState
+from kohort.group.waiting_commits import CommitTimeouts, WaitingCommits
 from kohort.group.written_commits import WrittenCommits
 from kohort.log.names import TopicPartition
 from kohort.records.batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
@@ -70,6 +71,7 @@ class GroupMetadataManager:
         self.failed_loads: dict[int, KohortError] = {}
         """Partitions that should be here and are not, and why."""
         self._open_groups_for_producer: dict[int, dict[GroupId, None]] = {}
+        self._waiting_commits = CommitTimeouts(clock, timers, config.offsets_commit_timeout_ms)
 
     # Groups
 
@@ -321,6 +323,19 @@ class GroupMetadataManager:
             return False
         group.offsets.commit_at_once(commits, position)
         self._metrics.offset_commits.record(len(commits))
+        return True
+
+    def store_soon(self, group: GroupMetadata, commits: WrittenCommits, respond: Callable[[ErrorCode], None]) -> bool:
+        """The same for those that may have to wait for the disk; `respond` hears of it unless nothing has happened."""
+        if group.offsets.received_txn_commits:
+            return False
+        waiting = WaitingCommits(group, commits, self._metrics.offset_commits, self._answers, respond)
+        group.offsets.prepare_commit(commits)
+        if not self._log.append_soon(group.partition, waiting):
+            group.offsets.fail_pending_commit(commits)
+            return False
+        if not waiting.is_answered:
+            self._waiting_commits.add(waiting)
         return True
 
     def _commit_records(

@@ -5,11 +5,14 @@ made, at once or later, and always on the coordinator's own thread.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from kohort.errors import ErrorCode, KohortError
 from kohort.records.finished_batch import FinishedBatch
 from kohort.records.state import State
+
+if TYPE_CHECKING:
+    from kohort.group.waiting_commits import WaitingCommits
 
 AppendCallback = Callable[[ErrorCode, int], None]
 """Told how an append went and at which offset it begins."""
@@ -31,6 +34,12 @@ class OffsetsLog(Protocol):
         """Write a batch if nobody has to wait for it, and tell at which offset it begins.
 
         None if nothing was written, for whatever reason: `append` will tell.
+        """
+
+    def append_soon(self, partition: int, waiting: "WaitingCommits") -> bool:
+        """Write commits, note where they begin, and settle them when they are as durable as promised.
+
+        False if nothing was written, for whatever reason.
         """
 
     def load(self, partition: int, done: LoadCallback) -> None:

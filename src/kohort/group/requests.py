@@ -119,6 +119,15 @@ class LeaveGroupResult(NamedTuple):
     members: tuple[LeaveMemberResult, ...] = ()
 
 
+class Committer(NamedTuple):
+    """Who commits: a member, or a simple consumer (generation below 0, no member id)."""
+
+    group_id: GroupId
+    member_id: MemberId = UNKNOWN_MEMBER_ID
+    generation_id: GenerationId = NO_GENERATION
+    group_instance_id: str | None = None
+
+
 class OffsetCommitRequest(NamedTuple):
     """Offsets of a member, or of a simple consumer (generation below 0, no member id)."""
 

@@ -69,6 +69,7 @@ class LogDirectory:
         self._keeper = keeper
         self._new_uuid = new_uuid
         self._logs: dict[TopicPartition, Log] = {}
+        self._logs_view = MappingProxyType(self._logs)
         self._failed: dict[TopicPartition, KohortError] = {}
         self._deleted: list[tuple[int, str]] = []
         self._checkpoint_number = 0
@@ -95,7 +96,7 @@ class LogDirectory:
 
     @property
     def logs(self) -> Mapping[TopicPartition, Log]:
-        return MappingProxyType(self._logs)
+        return self._logs_view
 
     @property
     def failed(self) -> Mapping[TopicPartition, KohortError]:

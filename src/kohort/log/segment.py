@@ -51,7 +51,8 @@ class Segment:
         self._offset_index: OffsetIndex | None = None
         self._time_index = TimeIndex(base_offset)
         self._indexes_were_read = False
-        self._size = file.size()
+        self.size = file.size()
+        """Of what was appended; what a failed write has left behind it does not count."""
         self._next_offset: int | None = None
         self._first_timestamp: int | None = None
         self._max_timestamp = NO_TIMESTAMP
@@ -87,10 +88,6 @@ class Segment:
         return self.file.path
 
     @property
-    def size(self) -> int:
-        return self._size
-
-    @property
     def offset_index(self) -> OffsetIndex:
         return self._indexes()[0]
 
@@ -123,16 +120,17 @@ class Segment:
         return max(self.time_index.last.timestamp, self._max_timestamp)
 
     def is_index_full(self, segment_index_bytes: int) -> bool:
+        offset_index, time_index = self._indexes()
         return (
-            len(self.offset_index) >= segment_index_bytes // OffsetIndex.ENTRY_SIZE
-            or len(self.time_index) >= segment_index_bytes // TimeIndex.ENTRY_SIZE
+            len(offset_index) >= segment_index_bytes // OffsetIndex.ENTRY_SIZE
+            or len(time_index) >= segment_index_bytes // TimeIndex.ENTRY_SIZE
         )
 
     def append(self, data: bytes, batches: Sequence[BatchNote], index_interval_bytes: int) -> None:
         """Write batches at the end: `data`, in which these follow on each other."""
-        position = self._size
+        position = self.size
         self.file.append(data)
-        self._size += len(data)
+        self.size = position + len(data)
         for batch in batches:
             self.index_batch(batch, position, index_interval_bytes)
             position += batch.size
@@ -144,7 +142,7 @@ class Segment:
             self.file,
             self.base_offset,
             start=start,
-            end=self._size,
+            end=self.size,
             verify=verify,
             window_bytes=window_bytes,
             pause=pause,
@@ -166,7 +164,7 @@ class Segment:
         first = self._find(offset)
         if first is None:
             return None
-        end = self._size
+        end = self.size
         if up_to < self.next_offset and (limit := self._find(up_to)) is not None:
             end = limit.position
         stop = min(first.position + max_bytes, end)
@@ -204,7 +202,7 @@ class Segment:
         """Cut the file at a byte, durably. The indexes are the caller's care."""
         self.file.truncate(position)
         self.file.sync()
-        self._size = position
+        self.size = position
 
     def rebuild_indexes(self, index_interval_bytes: int, *, pause: Pause | None = None) -> None:
         """Make the indexes of offsets and times again from the batches; damage is raised."""
@@ -264,7 +262,7 @@ class Segment:
         last = self.offset_index.last
         self._next_offset = self.base_offset
         self._max_timestamp, self._offset_of_max_timestamp = self.time_index.last
-        self._bytes_since_index = self._size - last.position
+        self._bytes_since_index = self.size - last.position
         for window in self.scan(last.position):
             for header in window.headers:
                 self._follow(header)
@@ -310,7 +308,7 @@ class Segment:
         if self._offset_index is None:
             try:
                 data = read_whole(self._files, self._sibling(INDEX))
-                offset_index = OffsetIndex.decode(data, self.base_offset, self._size)
+                offset_index = OffsetIndex.decode(data, self.base_offset, self.size)
                 self._time_index = TimeIndex.decode(
                     read_whole(self._files, self._sibling(TIME_INDEX)), self.base_offset
                 )

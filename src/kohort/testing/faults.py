@@ -166,7 +166,7 @@ class Faults:
 
     def _step_in(self, api_key: int) -> None:
         if self._server is not None:
-            self._server.apis[api_key] = replace(self._own[api_key], handle=self._handle)
+            self._server.apis[api_key] = replace(self._own[api_key], handle=self._handle, at_once=None)
 
     def _handle(self, broker: Broker, call: Call) -> None:
         own, server = self._own[call.api_key], self._server

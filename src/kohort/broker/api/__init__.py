@@ -16,8 +16,11 @@ from kohort.broker.security.permission import Permission
 if TYPE_CHECKING:
     from kohort.broker.broker import Broker
     from kohort.broker.call import Call
+    from kohort.broker.peer import Peer
 
 Handler = Callable[["Broker", "Call"], None]
+AtOnce = Callable[["Broker", "Peer", bytes, int, int], bytes | None]
+"""Takes a request, where its body begins and its version. The whole answer; or None, and nothing has happened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,8 @@ class Api:
     """What its requests need. Not all of them are needed for every request."""
     tells: tuple[Permission, ...] = ()
     """What its answers tell whether who asks has it (KIP-430)."""
+    at_once: AtOnce | None = None
+    """Asked before `handle`, without a `Call`: for the requests that come most often."""
 
 
 _APIS: dict[int, Api] = {}
@@ -47,13 +52,15 @@ def api(
     told_from: int | None = None,
     permissions: tuple[Permission, ...] = (),
     tells: tuple[Permission, ...] = (),
+    at_once: AtOnce | None = None,
 ) -> Callable[[Handler], Handler]:
     """Registers a handler for the versions `first` to `last` of the API with that key."""
 
     def register(handler: Handler) -> Handler:
         if key in _APIS:
             raise ValueError(f"API {key} is served twice")
-        _APIS[key] = Api(key, first, last, handler, first if told_from is None else told_from, permissions, tells)
+        told = first if told_from is None else told_from
+        _APIS[key] = Api(key, first, last, handler, told, permissions, tells, at_once)
         return handler
 
     return register

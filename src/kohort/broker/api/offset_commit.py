@@ -19,13 +19,24 @@ if TYPE_CHECKING:
     from kohort.broker.broker import Broker
     from kohort.broker.call import Call
     from kohort.broker.commit_transcoder import TranscodedCommit
+    from kohort.broker.peer import Peer
 
 _NO_RETENTION = -1
 
 
-@api(8, 2, 9, permissions=(READ_GROUP, READ_TOPIC))
+def _commit_at_once(broker: "Broker", peer: "Peer", frame: bytes, body_at: int, version: int) -> bytes | None:
+    """A commit that takes the short way and waits for nobody."""
+    if broker.short_way.transcoder is None:
+        return None
+    short = _transcoded(broker, peer, frame, body_at, version)
+    if short is not None and broker.groups.commit_at_once(short.names.who, short.commits):
+        return short.answer
+    return None
+
+
+@api(8, 2, 9, permissions=(READ_GROUP, READ_TOPIC), at_once=_commit_at_once)
 def offset_commit(broker: "Broker", call: "Call") -> None:
-    short = _transcoded(broker, call)
+    short = _transcoded(broker, call.peer, call.frame, call.body_at, call.version)
     if short is None:
         _commit(broker, call)
     else:
@@ -33,23 +44,29 @@ def offset_commit(broker: "Broker", call: "Call") -> None:
     call.has_its_place = True
 
 
-def _transcoded(broker: "Broker", call: "Call") -> "TranscodedCommit | None":
-    """The commit as a batch of records, where the short way is open and nothing stands in it."""
+def _transcoded(broker: "Broker", peer: "Peer", frame: bytes, body_at: int, version: int) -> "TranscodedCommit | None":
+    """The commit as a batch of records, where the short way is open and nothing stands in it: who may not is told so
+    on the long way."""
     transcoder = broker.short_way.transcoder
     if transcoder is None:
         broker.short_way.count()
         return None
-    short = transcoder.transcode(call.frame, call.body_at, call.version, broker.clock.now_ms())
-    if short is None or not all(_has_partition(broker, *topic) for topic in short.topics):
+    short = transcoder.transcode(frame, body_at, version, broker.clock.now_ms())
+    if short is None:
         return None
-    if call.authorizer is not None and not _may_all(call, short):
-        return None
+    (who, topics), highest, _, _ = short
+    for name, partition in zip(topics, highest, strict=True):
+        if not _has_partition(broker, name, partition):
+            return None
+    authorizer = peer.authorizer
+    if authorizer is not None:
+        principal, host = peer.principal, peer.host
+        if not authorizer.may(principal, host, READ_GROUP, who.group_id):
+            return None
+        for name in topics:
+            if not authorizer.may(principal, host, READ_TOPIC, name):
+                return None
     return short
-
-
-def _may_all(call: "Call", short: "TranscodedCommit") -> bool:
-    """Who may not is told so on the long way."""
-    return call.might(READ_GROUP, short.group_id) and all(call.might(READ_TOPIC, name) for name, _ in short.topics)
 
 
 def _has_partition(broker: "Broker", topic_name: str, partition: int) -> bool:
@@ -58,18 +75,19 @@ def _has_partition(broker: "Broker", topic_name: str, partition: int) -> bool:
 
 
 def _commit_transcoded(broker: "Broker", call: "Call", short: "TranscodedCommit") -> None:
-    def respond(errors: Mapping[TopicPartition, ErrorCode]) -> None:
-        if isinstance(errors, SameForAll) and errors.error is ErrorCode.NONE:
+    who, commits = short.names.who, short.commits
+
+    def respond(error: ErrorCode) -> None:
+        if error is ErrorCode.NONE:
             call.answer_bytes(short.answer)
         else:
-            call.answer({"topics": answer_by_topic(call.request.topics, errors)})
+            call.answer({"topics": answer_by_topic(call.request.topics, SameForAll(commits, error))})
 
-    broker.groups.handle_commit_offsets(
-        OffsetCommitRequest(
-            short.group_id, short.commits, short.member_id, short.generation_id, short.group_instance_id
-        ),
-        respond,
-    )
+    if not broker.groups.commit_soon(who, commits, respond):
+        broker.groups.handle_commit_offsets(
+            OffsetCommitRequest(who.group_id, commits, who.member_id, who.generation_id, who.group_instance_id),
+            lambda errors: respond(errors[next(iter(commits))]),
+        )
 
 
 def _commit(broker: "Broker", call: "Call") -> None:
