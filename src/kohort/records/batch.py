@@ -233,13 +233,12 @@ def stamp_append_time(batch: bytearray, timestamp: int) -> None:
     struct.pack_into(">I", batch, 17, crc32c(bytes(batch[_CRC_START:])))
 
 
-def reissued(
-    header: BatchHeader, data: bytes | memoryview, *, base_offset: int, producer_id: int, base_sequence: int
-) -> bytes:
-    """The batch of format 2 that stands in `data`, its records as they are, as another producer would send it."""
+def reissued(header: BatchHeader, data: bytes | memoryview, *, producer_id: int, base_sequence: int) -> bytes:
+    """The batch of format 2 that stands in `data`, its records as they are, as another producer would send it: the
+    first of them is number 0, whatever comes before it in the log."""
     body = bytes(data[header.position + HEADER_SIZE : header.end])
     packed = _HEADER.pack(
-        base_offset,
+        0,
         HEADER_SIZE - LOG_OVERHEAD + len(body),
         NO_LEADER_EPOCH,
         2,
