@@ -5,6 +5,7 @@ who goes on after a run that was killed knows that nothing is lost and nothing i
 """
 
 from collections.abc import Iterator
+from itertools import chain
 
 from kohort.admin.cluster import Cluster
 from kohort.errors import CorruptLog
@@ -56,7 +57,7 @@ class PartitionCopy:
         position = 0
         while (end := bounds(self._cluster, self._where).end) > position:
             self._report.destination_end = end
-            yield from _records(self._cluster, self._where, position, end)
+            yield from chain.from_iterable(_records(self._cluster, self._where, position, end))
             position = end
 
     def _copy(self, found: Iterator[Record], writer: Writer | None, on_progress: OnProgress) -> Digest:
@@ -108,7 +109,7 @@ class PartitionCopy:
             if other is None:
                 return number
             expected = self.offsets.end + number
-            if other != record._replace(offset=expected):
+            if other.offset != expected or other[1:] != record[1:]:
                 raise Refused(f"the destination holds something else at offset {expected}")
         return len(records)
 
@@ -123,8 +124,8 @@ class PartitionCopy:
         """Read what was sent, and compare."""
         end = bounds(self._cluster, self._where).end
         self._report.destination_end = end
-        for record in _records(self._cluster, self._where, read_back.records, end):
-            read_back.add((record,))
+        for records in _records(self._cluster, self._where, read_back.records, end):
+            read_back.add(records)
         self._report.verified = end == read_back.records and read_back.text() == self._digest.text()
         if not self._report.verified:
             told = f"{read_back.records} records up to offset {end}, checksum {read_back.text()}"
@@ -140,8 +141,8 @@ def _send(writer: Writer, batches: Iterator[Outgoing]) -> None:
         writer.put(batch)
 
 
-def _records(cluster: Cluster, where: TopicPartition, start: int, end: int) -> Iterator[Record]:
-    """Those of the copy from one offset up to another."""
+def _records(cluster: Cluster, where: TopicPartition, start: int, end: int) -> Iterator[tuple[Record, ...]]:
+    """Those of the copy from one offset up to another, batch by batch."""
     for fetched in fetch(cluster, where, start, end, Isolation.READ_UNCOMMITTED):
         for header in fetched.headers:
             if header.is_control:
@@ -150,6 +151,7 @@ def _records(cluster: Cluster, where: TopicPartition, start: int, end: int) -> I
                 records = read_records(header, fetched.data)
             except CorruptLog as damage:
                 raise Refused(f"the destination's batch at offset {header.base_offset}: {damage.reason}") from None
-            for record in records:
-                if start <= record.offset < end:
-                    yield record
+            if records and start <= records[0].offset and records[-1].offset < end:
+                yield records
+            else:
+                yield tuple(record for record in records if start <= record.offset < end)
