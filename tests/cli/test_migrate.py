@@ -291,14 +291,10 @@ def test_damage_is_told_and_the_rest_is_copied(tmp_path: Path, to: Broker) -> No
         whole = path.read_bytes()
         path.write_bytes(whole.replace(data, data[:-1] + bytes([data[-1] ^ 1])))
     done = migrate(tmp_path, to)
-    end = max([start for start, _ in log.batches if start > offset], default=log.end)
-    lost = [record for record in log.visible() if offset <= record.offset < _next(log.batches, offset, end)]
+    behind = min([start for start, _ in log.batches if start > offset], default=log.end)
+    lost = [record for record in log.visible() if offset <= record.offset < behind]
     assert (done.code, "kohort: damaged: " in done.stderr) == (1, True)
     assert read_all(to) == copied([record for record in log.visible() if record not in lost])
-
-
-def _next(batches: list[tuple[int, bytes]], offset: int, end: int) -> int:
-    return min([start for start, _ in batches if start > offset], default=end)
 
 
 def test_hostile_names_are_shown_inert_and_copied_as_they_are(to: Broker) -> None:
@@ -332,6 +328,36 @@ def test_a_wrong_place_is_told_in_one_line(tmp_path: Path, source: str, to: str,
     done = run_main("migrate", source.replace("{logs}", str(tmp_path / "logs")), "--to", to, "--timeout", "1000")
     assert (done.code, done.stdout, done.stderr.count("\n")) == (1, "", 1), done
     assert done.stderr.startswith(f"kohort: {told}")
+
+
+LOGIN = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="{0}" password="{0}-secret"'
+GUARDED = {
+    "listeners": "PLAINTEXT://127.0.0.1:0,SASL_PLAINTEXT://127.0.0.1:0",
+    "sasl.enabled.mechanisms": "PLAIN",
+}
+
+
+def test_each_side_has_a_login_of_its_own(tmp_path: Path) -> None:
+    configs = {}
+    for who in ("source", "to"):
+        configs[who] = tmp_path / f"{who}.properties"
+        login = f"security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config={LOGIN.format(who)};\n"
+        configs[who].write_text(login)
+    name = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
+    settings = {who: GUARDED | {name: f'{LOGIN.format(who)} user_{who}="{who}-secret";'} for who in configs}
+    with Broker(settings=settings["source"]) as source, Broker(settings=settings["to"]) as to:
+        source.create_topic(TOPIC)
+        produce(source, 5)
+        address = f"kafka://{source.listeners['SASL_PLAINTEXT']}"
+        right = ("--command-config", configs["source"], "--to-config", configs["to"])
+        wrong = ("--command-config", configs["source"], "--to-config", configs["source"])
+        where = ("migrate", address, "--to", to.listeners["SASL_PLAINTEXT"])
+        refused_login = run_main(*where, *wrong)
+        assert (refused_login.code, refused_login.stderr.count("\n")) == (1, 1), refused_login
+        assert "secret" not in refused_login.stderr
+        done = run_main(*where, *right)
+        assert done.code == 0, done
+        assert read_all(to) == read_all(source)
 
 
 def test_a_config_for_a_live_source_does_not_go_with_a_directory(tmp_path: Path) -> None:
