@@ -110,6 +110,16 @@ WRITES = [
     (("serve", "--data", "/proc/data"), (1,)),
     (("serve", "--data", "loop"), (1,)),
 ]
+MIGRATES = [
+    (("migrate", source, "--to", "{refused}", "--timeout", "1000", *more), (1,))
+    for source, *more in (
+        ("gone",), ("garbage",), ("empty",), ("loop",), ("directory",), ("not-a-log",), ("escape\x1b[31m",), ("",),
+        ("kafka://{refused}",), ("kafka://",), ("kafka://a:b",), ("kafka://escape\x1b[31m:1",),
+        (f"{GOLDEN}/README.md",),
+        (str(GOLDEN),), (str(GOLDEN), "--to-config", "garbage"), (str(GOLDEN), "--to-config", "gone"),
+        (str(GOLDEN), "--topic", "\x1b[31m"), (str(GOLDEN), "--group", "\x1b[31m"), (str(GOLDEN), "--dry-run"),
+    )
+]  # fmt: skip
 OPENS_A_CLUSTER = [
     ((*words, "--timeout", "1000", "--bootstrap", address, *more), (1,))
     for words in (
@@ -155,8 +165,8 @@ USAGE = [
 
 
 @pytest.mark.parametrize(
-    "cases", [READS_A_SOURCE, READS_TABLES, WRITES, OPENS_A_CLUSTER, READS_A_FILE, USAGE],
-    ids=["sources", "tables", "writing", "clusters", "files", "usage"],
+    "cases", [READS_A_SOURCE, READS_TABLES, WRITES, MIGRATES, OPENS_A_CLUSTER, READS_A_FILE, USAGE],
+    ids=["sources", "tables", "writing", "migrating", "clusters", "files", "usage"],
 )  # fmt: skip
 def test_what_a_user_can_cause_is_told_without_a_traceback(
     scene: Path, monkeypatch: pytest.MonkeyPatch, cases: list[tuple[tuple[str, ...], tuple[int, ...]]]

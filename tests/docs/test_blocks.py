@@ -1,4 +1,4 @@
-"""The README and the tutorials do what they say: each of their code blocks is run."""
+"""The README, the tutorials and the page about `kohort migrate` do what they say: each of their code blocks is run."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.docs.blocks import ON_SPARK, ROOT, Session, WrongBlock, blocks_of, is_as_shown
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "docs" / "migrate.md", *sorted((ROOT / "docs" / "tutorials").glob("*.md"))]
 TEXTS = {page: page.read_text(encoding="utf-8") for page in PAGES}
 
 

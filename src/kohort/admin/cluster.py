@@ -90,6 +90,15 @@ class Cluster:
         """All brokers."""
         return sorted(Node(int(found.nodeId), found.host, int(found.port)) for found in self._client.cluster.brokers())
 
+    def topics(self) -> set[str]:
+        """Every topic that is not the cluster's own."""
+        return set(self._client.cluster.topics(exclude_internal_topics=True))
+
+    def controller(self) -> int | None:
+        """The broker that makes topics; None if nobody knows, and then any passes it on."""
+        found = self._client.cluster.controller
+        return None if found is None else int(found.nodeId)
+
     def partitions_of(self, topic: str) -> list[int]:
         """The numbers of a topic's partitions; none if there is no such topic."""
         return sorted(self._client.cluster.partitions_for_topic(topic) or ())

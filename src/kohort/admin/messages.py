@@ -38,16 +38,21 @@ class Api(NamedTuple):
     last: int
 
 
+PRODUCE = Api("Produce", 0, 3, 12)
+FETCH = Api("Fetch", 1, 4, 12)
 LIST_OFFSETS = Api("ListOffsets", 2, 1, 7)
 OFFSET_COMMIT = Api("OffsetCommit", 8, 2, 9)
 OFFSET_FETCH = Api("OffsetFetch", 9, 2, 7)
 FIND_COORDINATOR = Api("FindCoordinator", 10, 0, 3)
 DESCRIBE_GROUPS = Api("DescribeGroups", 15, 0, 5)
 LIST_GROUPS = Api("ListGroups", 16, 0, 5)
+CREATE_TOPICS = Api("CreateTopics", 19, 2, 7)
 DESCRIBE_ACLS = Api("DescribeAcls", 29, 1, 3)
 CREATE_ACLS = Api("CreateAcls", 30, 1, 3)
 DELETE_ACLS = Api("DeleteAcls", 31, 1, 3)
+DESCRIBE_CONFIGS = Api("DescribeConfigs", 32, 1, 4)
 DELETE_GROUPS = Api("DeleteGroups", 42, 0, 2)
+INCREMENTAL_ALTER_CONFIGS = Api("IncrementalAlterConfigs", 44, 0, 1)
 OFFSET_DELETE = Api("OffsetDelete", 47, 0, 0)
 DESCRIBE_CLIENT_QUOTAS = Api("DescribeClientQuotas", 48, 0, 1)
 ALTER_CLIENT_QUOTAS = Api("AlterClientQuotas", 49, 0, 1)

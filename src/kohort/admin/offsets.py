@@ -47,7 +47,7 @@ def log_offsets(cluster: Cluster, asked: Iterable[TopicPartition], time: int) ->
 
     As Kafka answers: -1 if nothing in the log is that late.
     """
-    return cluster.run(_log_offsets(cluster, sorted(set(asked)), time))
+    return cluster.run(log_offsets_of(cluster, sorted(set(asked)), time))
 
 
 def commit(cluster: Cluster, plan: Mapping[str, Offsets]) -> dict[tuple[str, TopicPartition], str]:
@@ -78,8 +78,8 @@ async def _committed(cluster: Cluster, group: str) -> tuple[str, Offsets]:
     return group, offsets
 
 
-async def _log_offsets(cluster: Cluster, asked: list[TopicPartition], time: int) -> LogOffsets:
-    """Those whose leader is elsewhere by now are asked for again."""
+async def log_offsets_of(cluster: Cluster, asked: list[TopicPartition], time: int) -> LogOffsets:
+    """`log_offsets`, for whoever is on the loop. Those whose leader is elsewhere by now are asked for again."""
     from aiokafka.errors import NodeNotReadyError
 
     partitions = {topic: set(cluster.partitions_of(topic)) for topic in {topic for topic, _ in asked}}

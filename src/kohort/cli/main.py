@@ -30,6 +30,7 @@ _COMMANDS = {
     "demo": "A broker, a story told by real clients, and its report.",
     "dump": "Every record of an offsets topic, decoded.",
     "groups": "Consumer groups of a running cluster.",
+    "migrate": "Topics and groups into another cluster, verified.",
     "pipeline": "The offsets topic as tables, made by Spark.",
     "quotas": "How much users and clients of a cluster may send, fetch and have done.",
     "report": "The tables of a run as one HTML file.",

@@ -7,7 +7,7 @@ bounded by a window, whatever the size of a file.
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,15 @@ from kohort.log.names import (
 )
 from kohort.log.place import LOCAL, Place
 from kohort.log.source import BadSource, OnDamage, OnProgress
-from kohort.records.batch import RecordBatch, read_batches, read_header, resume_position, undecided
+from kohort.records.batch import (
+    BatchHeader,
+    RecordBatch,
+    read_batches,
+    read_header,
+    read_headers,
+    resume_position,
+    undecided,
+)
 
 if TYPE_CHECKING:
     from kohort.records.columns import Columns
@@ -35,6 +43,13 @@ UNKNOWN_PARTITION = -1
 _WINDOW = 16 * 1024 * 1024
 
 _EXPECTED = "expected a segment file (*.log), a partition directory, a Kafka log directory or kafka://HOST:PORT"
+
+
+class Frame(NamedTuple):
+    """A batch as it stands, at `header.position` of `data`."""
+
+    header: BatchHeader
+    data: bytes | memoryview
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +67,11 @@ class StoredPartition:
     def batches(self, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[RecordBatch]:
         for path in self.segments:
             yield from _segment_batches(self.place, path, on_damage, on_progress)
+
+    def frames(self, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[Frame]:
+        """Every sound batch, unopened; each is good until the next one is asked for."""
+        for path in self.segments:
+            yield from _segment_frames(self.place, path, on_damage, on_progress)
 
     def columns(self, keys: "KeyTable", on_damage: OnDamage, on_progress: OnProgress) -> Iterator["Columns"]:
         for path in self.segments:
@@ -133,6 +153,20 @@ def _segment_batches(place: Place, path: str, on_damage: OnDamage, on_progress: 
         while windows.fill():
             walk = yield from read_batches(windows.data, final=windows.final, on_damage=windows.tell)
             windows.consume(walk.position, walk.lost)
+
+
+def _segment_frames(place: Place, path: str, on_damage: OnDamage, on_progress: OnProgress) -> Iterator[Frame]:
+    """Every sound batch of a segment, unopened."""
+    with _Windows(place, path, on_damage, on_progress) as windows:
+        while windows.fill():
+            headers = read_headers(windows.data, final=windows.final, on_damage=windows.tell)
+            while True:
+                try:
+                    header = next(headers)
+                except StopIteration as end:
+                    windows.consume(end.value.position, end.value.lost)
+                    break
+                yield Frame(header, windows.data)
 
 
 def _segment_columns(

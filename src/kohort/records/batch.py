@@ -233,6 +233,29 @@ def stamp_append_time(batch: bytearray, timestamp: int) -> None:
     struct.pack_into(">I", batch, 17, crc32c(bytes(batch[_CRC_START:])))
 
 
+def reissued(header: BatchHeader, data: bytes | memoryview, *, producer_id: int, base_sequence: int) -> bytes:
+    """The batch of format 2 that stands in `data`, its records as they are, as another producer would send it: the
+    first of them is number 0, whatever comes before it in the log."""
+    body = bytes(data[header.position + HEADER_SIZE : header.end])
+    packed = _HEADER.pack(
+        0,
+        HEADER_SIZE - LOG_OVERHEAD + len(body),
+        NO_LEADER_EPOCH,
+        2,
+        0,
+        header.codec,
+        header.last_offset_delta,
+        header.base_timestamp,
+        header.max_timestamp,
+        producer_id,
+        0,
+        base_sequence,
+        header.record_count,
+    )
+    crc = crc32c(body, crc32c(packed[_CRC_START:]))
+    return packed[:17] + crc.to_bytes(4, "big") + packed[_CRC_START:] + body
+
+
 def read_header(data: bytes | memoryview, position: int = 0, *, verify: bool = True) -> BatchHeader:
     """The header of the batch at `position`. With `verify`, its checksum is taken too."""
     left = len(data) - position
@@ -328,7 +351,32 @@ def read_batches(
     final: bool = True,
     on_damage: Callable[[CorruptLog], None] | None = None,
 ) -> Generator[RecordBatch, None, Walk]:
-    """Every batch from `start` on.
+    """Every batch from `start` on, opened; one whose records are damaged is left out, as `read_headers` has it."""
+    headers = read_headers(data, start, final=final, on_damage=on_damage)
+    while True:
+        try:
+            header = next(headers)
+        except StopIteration as end:
+            walk: Walk = end.value
+            return walk
+        try:
+            records = read_records(header, data)
+        except CorruptLog as damage:
+            if on_damage is None:
+                raise
+            on_damage(damage.retold())
+        else:
+            yield RecordBatch(header, records)
+
+
+def read_headers(
+    data: bytes | memoryview,
+    start: int = 0,
+    *,
+    final: bool = True,
+    on_damage: Callable[[CorruptLog], None] | None = None,
+) -> Generator[BatchHeader, None, Walk]:
+    """The header of every batch from `start` on, its checksum taken.
 
     With `final`, nothing follows `data`, so a batch that is cut off is damage; without, the walk ends before it.
     Damage is raised; or, with `on_damage`, reported, and the walk goes on behind it: where a batch's frame is damaged,
@@ -352,14 +400,7 @@ def read_batches(
             position = resumed
             continue
         position = header.end
-        try:
-            records = read_records(header, data)
-        except CorruptLog as damage:
-            if on_damage is None:
-                raise
-            on_damage(damage.retold())
-        else:
-            yield RecordBatch(header, records)
+        yield header
     return Walk(position, lost=False)
 
 
