@@ -174,7 +174,9 @@ class _Run:
         end_offsets = None if ends is None else self._spark.createDataFrame(ends.end_offsets)
         topic_times = None if ends is None else self._spark.createDataFrame(ends.topic_times)
         commits = self._table("offset_commits")
-        self._timed(_WALK, lambda: self._save(_WALK, walk(commits, end_offsets, topic_times, as_of=at)))
+        walking = partial(walk, commits, end_offsets, topic_times, as_of=at)
+        count = self._made["offset_commits"].rows
+        self._timed(_WALK, lambda: self._save(_WALK, walking(commit_count=count)))
         walked = self._spark.read.parquet(self._staging.path(_WALK))
         derivation = Derivation(self._table, walked, at, self._order.retention_minutes, end_offsets, topic_times)
         for name in DERIVED:
