@@ -246,12 +246,12 @@ def _foretold(measured: Measured, costs: Mapping[Quantity, Costs]) -> Iterator[R
             continue
         predicted, found = cost.of(measured.sizes), measured.taken[what]
         error = error_percent(predicted, found)
-        size = f"{measured.sizes['bytes'] / _MIB:.0f} MiB"
-        line = f"held back, {size}: {what[0]}, {what[1]}: {predicted:.4g} foretold, {found:.4g} measured, error %"
+        line = f"held back, {measured.sizes['bytes'] / _MIB:.0f} MiB: {what[0]}, {what[1]}"
+        figure = f"{error:+.1f} %: {predicted:.4g} foretold, {found:.4g} measured"
         if what[1] == PROCESSOR:
-            yield bounded(line, abs(error), MOST_ERROR, at_most=True)
+            yield bounded(line, abs(error), MOST_ERROR, at_most=True) | {"figure": figure}
         else:
-            yield told(line, f"{error:+.1f}")
+            yield told(line, figure)
 
 
 def _shuffled(spark: SparkSession) -> int:
