@@ -40,9 +40,17 @@ $(SPARK_VENV)/installed: pyproject.toml constraints.txt
 		--editable '.[spark,dev]' pyspark==$(OLDEST_SPARK)
 	touch $@
 
-test-spark: install $(SPARK_VENV)/installed ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers
+# A server that speaks S3; what it depends on does not fit to what kohort does.
+S3_SERVER := .venv-moto/bin/moto_server
+
+$(S3_SERVER):
+	$(PYTHON) -m venv .venv-moto
+	.venv-moto/bin/pip install --quiet --disable-pip-version-check 'moto[s3,server]==5.2.5'
+	touch $@
+
+test-spark: install $(SPARK_VENV)/installed $(S3_SERVER) ## Spark: the oldest pyspark, Delta and Iceberg, a cluster of two workers, a store
 	KOHORT_TEST_FORMATS=1 $(SPARK_VENV)/bin/pytest -m 'not nightly' tests/spark
-	KOHORT_TEST_CLUSTER=1 $(BIN)/pytest -m 'not nightly' tests/spark
+	KOHORT_TEST_CLUSTER=1 KOHORT_TEST_S3=$(S3_SERVER) $(BIN)/pytest -m 'not nightly' tests/spark tests/examples/test_spark_cluster.py
 
 test-kafka: install $(SPARK_VENV)/installed ## beside Apache Kafka itself (needs Java and Maven)
 	$(BIN)/pytest tests_kafka
@@ -112,4 +120,4 @@ load: install      ## 2,000 connections and 1,000 groups that heartbeat for a mi
 
 clean:             ## forget the environment and caches
 	rm -rf tests_clients/.build
-	rm -rf $(VENV) .venv-spark-* .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) .venv-spark-* .venv-moto .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

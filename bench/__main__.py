@@ -1,6 +1,7 @@
 """`make bench`: every figure of this project's ground, measured in one run and told as ratios.
 
-python -m bench [--quick | --huge] [--coordinator | --broker | --secure | --spark | --report | --load] [--json FILE]
+python -m bench [--quick | --huge] [--json FILE]
+                [--coordinator | --broker | --secure | --spark | --report | --scale | --load]
 """
 
 import argparse
@@ -15,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import broker, following, heartbeats, kafka, permissions, reporting, secure, spark
+from bench import broker, following, heartbeats, kafka, permissions, reporting, scale, secure, spark
 from bench.beside import FULL, QUICK
 from bench.logs import write_log
 from bench.rows import all_hold, bounded, show
@@ -149,10 +150,13 @@ def main() -> None:
     only.add_argument("--secure", action="store_true", help="commits with TLS, logins and ACLs, beside Kafka's own")
     only.add_argument("--spark", action="store_true", help="the pipeline on Spark only")
     only.add_argument("--report", action="store_true", help="the report of 100 million records only (20 GB)")
+    only.add_argument("--scale", action="store_true", help="what the pipeline costs, fitted, and what 1 TB would take")
     only.add_argument("--load", action="store_true", help="2,000 connections for a minute, and nothing else")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
-    is_all = not (args.coordinator or args.broker or args.secure or args.spark or args.report or args.load)
+    is_all = not (
+        args.coordinator or args.broker or args.secure or args.spark or args.report or args.scale or args.load
+    )
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
         work = Path(temporary)
@@ -173,6 +177,8 @@ def main() -> None:
             rows += following.measure(work / "following")
         if args.report:
             rows += reporting.measure(work / "report", args.quick)
+        if args.scale:
+            rows += scale.measure(work / "scale", args.quick)
         if args.load:
             rows += heartbeats.measure(work / "load", 10 if args.quick else heartbeats.SECONDS)
     machine = f"{os.cpu_count()} cores, {platform.machine()}, Python {platform.python_version()}"

@@ -3,11 +3,13 @@
 A block of commits is encoded record by record, the way a coordinator writes them: 2,000 groups of 1 to 30 partitions,
 a batch for each commit, a group record now and then, one commit in fifty inside a transaction. Each commit is further
 than the one before it, as consumers go. A larger log is that block again and again, each time at the offsets and times
-that follow, with commits that go on from those of the block before.
+that follow, with commits that go on from those of the block before. Each partition has groups of its own.
 """
 
 import random
 from collections import Counter
+from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +42,9 @@ BLOCK_RECORDS = 300_000
 GROUPS = 2_000
 SEGMENT_BYTES = 104_857_600
 START_MS = 1_790_000_000_000
+
+_PREFIX = b"payments-service-"
+"""What the names of groups begin with; those of another partition differ by a beginning of the same length."""
 
 _FASTEST = 1_000
 """Messages from one commit of a consumer to the next, less than that."""
@@ -120,22 +125,32 @@ def _group_record(offset: int, now: int, group: str) -> Record:
     return Record(offset, now, encode_key(GroupKey(group)), encode_value(value))
 
 
-def write_log(directory: Path, records: int, *, partitions: int = 1, seed: int = 7, groups: int = GROUPS) -> int:
+def write_log(
+    directory: Path,
+    records: int,
+    *,
+    partitions: int = 1,
+    seed: int = 7,
+    groups: int = GROUPS,
+    segment_bytes: int = SEGMENT_BYTES,
+) -> int:
     """A log of at least so many records under `directory`; returns how many there are."""
     data, span = block(seed, groups)
-    blocks = _Blocks(data)
     repeats = -(-records // (span * partitions))
     for partition in range(partitions):
         path = directory / f"__consumer_offsets-{partition}"
         path.mkdir(parents=True, exist_ok=True)
+        blocks = _Blocks(data, f"payments-{partition:07d}-".encode() if partition else _PREFIX)
         segment, size = None, 0
         for repeat in range(repeats):
-            if segment is None or size + len(data) > SEGMENT_BYTES:
-                if segment is not None:
-                    segment.close()
-                segment, size = (path / f"{repeat * span:020d}.log").open("wb"), 0
-            segment.write(blocks.at(repeat, span))
-            size += len(data)
+            whole = blocks.at(repeat, span)
+            for offset, part in blocks.parts(whole, segment_bytes):
+                if segment is None or size + len(part) > segment_bytes:
+                    if segment is not None:
+                        segment.close()
+                    segment, size = (path / f"{repeat * span + offset:020d}.log").open("wb"), 0
+                segment.write(part)
+                size += len(part)
         if segment is not None:
             segment.close()
     return repeats * span * partitions
@@ -144,9 +159,9 @@ def write_log(directory: Path, records: int, *, partitions: int = 1, seed: int =
 class _Blocks:
     """A block at any place of a log."""
 
-    def __init__(self, data: bytes) -> None:
-        self._data = np.frombuffer(bytearray(data), np.uint8)
-        columns = decode(self._data.copy(), KeyTable()).columns
+    def __init__(self, data: bytes, prefix: bytes) -> None:
+        columns = decode(np.frombuffer(bytearray(data), np.uint8), KeyTable()).columns
+        self._data = np.frombuffer(bytearray(data.replace(_PREFIX, prefix)), np.uint8)
         self._positions, self._sizes = columns.heads[:, POSITION], columns.heads[:, SIZE]
         rows = columns.of_kind(OFFSET_KIND)
         commits, keys = columns.value_starts[rows], columns.key_ids[rows]
@@ -158,6 +173,16 @@ class _Blocks:
         self._ahead = reached[keys]
         self._times = [_Field(self._data, places) for places in (*times, commits + _COMMIT_TIMESTAMP)]
         self._took_ms = int(columns.heads[:, MAX_TIMESTAMP].max()) - START_MS + 1
+
+    def parts(self, whole: memoryview, most: int) -> Iterator[tuple[int, memoryview]]:
+        """The block in parts of about so many bytes at most, each of whole batches, and the offset within the block
+        with which it begins."""
+        ends = [*range(most, len(whole), most), len(whole)]
+        cuts = np.searchsorted(self._positions, ends).tolist()
+        for first, behind in pairwise([0, *cuts]):
+            if first < behind:
+                end = self._positions[behind] if behind < len(self._positions) else len(whole)
+                yield int(self._offsets.first[first]), whole[self._positions[first] : end]
 
     def at(self, repeat: int, span: int) -> memoryview:
         """The block as it stands behind so many others."""

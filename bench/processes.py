@@ -32,7 +32,7 @@ class Taken:
     def look(self) -> None:
         for number in _all():
             self._latest[number] = max(_used(number), self._latest.get(number, 0.0))
-            kind = "driver" if number == os.getpid() else "java" if _is_java(number) else "python"
+            kind = "driver" if number == os.getpid() else "python" if _is_python(number) else "java"
             self.peak_mib[kind] = max(self.peak_mib[kind], _resident_mib(number))
 
 
@@ -79,8 +79,9 @@ def _resident_mib(process: int) -> float:
     return int(fields[1]) * _PAGE / (1 << 20) if fields else 0.0
 
 
-def _is_java(process: int) -> bool:
-    return "java" in _read(Path(f"/proc/{process}/comm"))
+def _is_python(process: int) -> bool:
+    """Java's threads have names of their own, and for a moment so has a process that one of them starts."""
+    return _read(Path(f"/proc/{process}/comm")).startswith("python")
 
 
 def _read(path: Path) -> str:

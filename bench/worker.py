@@ -70,8 +70,32 @@ def recovery(path: str) -> dict[str, float]:
     return {"seconds": seconds, "records": end}
 
 
+def merging(path: str, pieces: int = 16) -> dict[str, float]:
+    """The pieces of a log merged as a task of Spark's does it: bytes in, bytes out."""
+    from kohort.records.piece_bytes import piece_from_bytes
+    from kohort.spark.folding import fold, from_table, merge, to_table
+    from kohort.spark.inputs import find_logs, share_out
+    from kohort.spark.request import Request
+
+    request = Request("folded", ())
+    shares = share_out(find_logs([path], TOPIC), pieces)
+    table = to_table(folded for place, share in enumerate(shares) for folded in fold(share, request, place))
+    started = time.perf_counter()
+    merged = to_table([merge(from_table(table))])
+    seconds = time.perf_counter() - started
+    entries = [piece_from_bytes(folded.piece).keys.size for folded in from_table(table)]
+    (whole,) = from_table(merged)
+    return {
+        "seconds": seconds,
+        "keys": piece_from_bytes(whole.piece).keys.size,
+        "entries": sum(entries),
+        "bytes": sum(len(folded.piece) for folded in from_table(table)),
+    }
+
+
 def main() -> None:
-    measure = {"columns": columns, "scalar": scalar, "checksum": checksum, "recovery": recovery}[sys.argv[1]]
+    measures = {"columns": columns, "scalar": scalar, "checksum": checksum, "recovery": recovery, "merging": merging}
+    measure = measures[sys.argv[1]]
     best = min((measure(sys.argv[2]) for _ in range(int(sys.argv[3]))), key=lambda run: run["seconds"])
     best["max_rss_mib"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps(best))

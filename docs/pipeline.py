@@ -41,7 +41,7 @@ Exit codes: 0 done, 1 the work failed (one line says why), 2 wrong usage.
 
 FORMATS = f"""## Delta and Iceberg
 
-`--format delta` and `--format iceberg` write the same tables in those formats, each replaced in one step that their
+`--format delta` and `--format iceberg` write the same tables in those formats, each replaced in one step that its
 readers do not notice. Spark needs their package, in the version that goes with it. `make test-spark` tries these with
 pyspark {TRIED_SPARK}:
 
@@ -54,6 +54,22 @@ kohort pipeline SOURCE --out DIR --format iceberg \\
 
 The settings that the formats need besides are made by the command. Iceberg's tables are those of a Hadoop catalog
 whose warehouse is DIR; `spark.read.format("iceberg").load("DIR/offset_commits")` reads one.
+
+**Bit by bit.** `--incremental` reads what has come to the log since the last such run, and merges it into the tables.
+New rows of `records`, `offset_commits`, `group_generations`, `members`, `assignments` and `quarantine` are appended; no
+file that is there is written again, except that a commit whose transaction was open and has ended gets its fate by
+MERGE. `current_groups`, `current_offsets` and `pending_offsets` are merged by key: what is new comes, what differs
+changes, what is gone is deleted. The derived tables need the whole history; they are made anew from the tables and
+replaced.
+
+The first such run, and one that is asked for something else than the last, makes everything. The tables are then those
+that one run over the whole log would make, except that rows stay which a cleaner has since taken from the log. The
+state that a run goes on from is in `DIR/.incremental`.
+
+Neither format changes several tables in one step. So before the first is changed, `DIR/.publishing.json` says at which
+version each was, and `kohort report`, `kohort restore` and `kohort.spark.lake.read_table` read those until all tables
+are there. Others who read while a run is at work may see some tables of this run and some of the one before. A run that
+dies in the middle is undone by the next, which needs those versions: do not vacuum or expire them before it is done.
 """
 
 RESTORE = """## Restoring offsets

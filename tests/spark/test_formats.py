@@ -17,6 +17,7 @@ from kohort.spark.formats import TRIED, TRIED_SPARK
 from kohort.spark.manifest import read_manifest
 from kohort.spark.pipeline import TABLES
 from tests.golden_sets import ROOT
+from tests.slow import slow
 from tests.spark.runs import rows_in, run_on
 
 SOURCE = ROOT / "kafka-3.9.1"
@@ -30,7 +31,8 @@ pytestmark = pytest.mark.skipif(
 _READ_BACK = """
 import sys
 from pathlib import Path
-from kohort.spark.formats import TRIED, read_table, settings_of
+from kohort.spark.formats import TRIED, settings_of
+from kohort.spark.lake import read_table
 from kohort.spark.pipeline import TABLES
 from kohort.spark.schema import schema_of
 from kohort.spark.session import get_spark
@@ -60,3 +62,10 @@ def test_a_format_holds_the_tables_of_the_last_run(spark: SparkSession, tmp_path
     for table in TABLES:
         found, expected = (sorted(map(str, rows_in(place, table))) for place in (copied, plain))
         assert found == expected, table
+
+
+@slow
+@pytest.mark.parametrize("format_", [DELTA, ICEBERG])
+def test_runs_that_go_on_from_each_other_make_what_one_run_makes(tmp_path: Path, format_: str) -> None:
+    """Also when some of them die between two tables: nobody sees that, and the next one makes it good."""
+    subprocess.run([sys.executable, "-m", "tests.spark.incremental_story", format_, tmp_path], check=True)

@@ -51,6 +51,11 @@ if TYPE_CHECKING:
 @click.option("--command-config", type=click.Path(path_type=Path), help=COMMAND_CONFIG_HELP)
 @click.option("--follow", "follows", is_flag=True, help="Keep the tables current, until Ctrl-C.")
 @click.option(
+    "--incremental",
+    is_flag=True,
+    help="Read what has come since the last such run, and merge it into its tables (delta and iceberg).",
+)
+@click.option(
     "--refresh-seconds",
     type=click.FloatRange(min=1),
     default=60.0,
@@ -70,6 +75,7 @@ def pipeline(
     format_: str,
     command_config: Path | None,
     follows: bool,
+    incremental: bool,
     refresh_seconds: float,
     master: str | None,
     settings: tuple[tuple[str, str], ...],
@@ -83,6 +89,7 @@ def pipeline(
     Examples:
       kohort pipeline /var/lib/kafka/data --out tables
       kohort pipeline kafka://localhost:9092 --out tables --follow
+      kohort pipeline /mnt/rescued --out tables --format delta --incremental
       kohort pipeline /mnt/rescued --out tables --as-of 2026-11-16T03:12 --master spark://host:7077
     """
     need_spark()
@@ -99,15 +106,18 @@ def pipeline(
         retention_minutes=retention_minutes,
         kafka=client_settings(command_config),
     )
+    if follows and incremental:
+        raise click.UsageError("give --follow or --incremental, not both")
     order.check()
     with spark_for(master, dict(settings), format_, out) as spark:
         if follows:
             _follow(spark, order, refresh_seconds)
             return
+        from kohort.spark.incremental import run_incrementally
         from kohort.spark.pipeline import STEPS, run
 
         with spark_steps(spark, STEPS + (order.live is not None)) as watcher:
-            manifest = run(spark, order, watcher)
+            manifest = (run_incrementally if incremental else run)(spark, order, watcher)
     for line in _summary(manifest, out):
         click.echo(line)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
-from kohort.spark.formats import read_table
+from kohort.spark.lake import read_table
 from kohort.spark.manifest import Manifest
 from kohort.spark.restore import open_run
 

@@ -16,13 +16,11 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from kohort.errors import KohortError
@@ -30,23 +28,20 @@ from kohort.spark.accounting import AccountsDiffer
 from kohort.spark.choices import PARQUET
 from kohort.spark.derived import DERIVED
 from kohort.spark.failures import one_line_failures
-from kohort.spark.log_tables import write_tables
+from kohort.spark.increments import PIECES, Increment
 from kohort.spark.manifest import Manifest, read_manifest
-from kohort.spark.open_commits import FILE, TABLE, decide, markers_in, read_commits, take_open, write_commits
+from kohort.spark.open_commits import FILE, TABLE, take_open, write_commits
 from kohort.spark.order import Order
 from kohort.spark.pipeline import Watcher, run, settings_for_tables
 from kohort.spark.refreshing import Refreshed, records_in_state, rows_in, tell_rows
 from kohort.spark.replaying import TABLES as REPLAYED
-from kohort.spark.replaying import Replay, merge_pieces
-from kohort.spark.saved_state import load_state, save_state
+from kohort.spark.saved_state import load_state
 from kohort.spark.schema import LOG_TABLES
 from kohort.spark.staging import Staging
 
 DIRECTORY = ".follow"
 _ABOUT, _START = "about.json", "start.json"
 _TRIGGER = "500 milliseconds"
-_PIECES = 2
-"""How many tasks fold what has come, at most."""
 _LOOK_EVERY_S = 0.2
 
 
@@ -126,11 +121,11 @@ class _Following:
             shutil.rmtree(self._home)
         first = self._state(-1)
         first.mkdir(parents=True)
-        manifest = run(self._spark, self._order, watcher, keep_state=first / "pieces")
+        manifest = run(self._spark, self._order, watcher, keep_state=first / PIECES)
         rows = take_open((self._out / TABLE).glob("*.parquet"))
         write_commits(rows, first / FILE)
         self._put(first / FILE, self._out / TABLE / FILE)
-        ended = load_state(self._spark, str(first / "pieces")).next_offsets
+        ended = load_state(self._spark, str(first / PIECES)).next_offsets
         marks = {str(partition): {"offset": offset} for partition, offset in ended.items()}
         (self._home / _START).write_text(json.dumps(marks))
         (self._home / _ABOUT).write_text(json.dumps(_about(self._order, manifest)))
@@ -172,31 +167,15 @@ class _Following:
     def _take(self, start: Mapping[str, Any], end: Mapping[str, Any], number: int) -> int:
         """One batch, from the log into the tables. Returns how many records it had."""
         before, state = self._last_state(number), self._state(number)
-        options = {**self._source(), "between": json.dumps([start, end])}
         if state.exists():
             shutil.rmtree(state)
         state.mkdir()
-        with Staging(self._out) as staging, ThreadPoolExecutor(2) as threads:
-            written = threads.submit(write_tables, self._spark, staging.new, options)
-            replayed = threads.submit(self._replay, before, state, options)
-            written.result()
-            current = replayed.result()
-            list(threads.map(lambda name: current.table(name).write.parquet(staging.path(name)), REPLAYED))
-            commits = staging.new / TABLE
-            rows = take_open(commits.glob("*.parquet"))
-            markers = markers_in((staging.new / "records").glob("*.parquet"))
-            decided, undecided = decide(read_commits(before / FILE), markers)
-            if len(decided):
-                write_commits(decided, commits / "decided.parquet")
-            write_commits(pa.concat_tables([undecided, rows]), state / FILE)
+        increment = Increment(self._source(), start, end, self._order.rule, before, state)
+        with Staging(self._out) as staging:
+            taken = increment.take(self._spark, staging)
+            if len(taken.decided):
+                write_commits(taken.decided, staging.new / TABLE / "decided.parquet")
             return self._publish(staging, number, state)
-
-    def _replay(self, before: Path, state: Path, options: Mapping[str, str]) -> Replay:
-        saved = load_state(self._spark, str(before / "pieces"))
-        reader = self._spark.read.format("kohort").options(**options)
-        reader = reader.options(table="folded", rule=self._order.rule, partitions=str(_PIECES))
-        save_state(merge_pieces(reader.load(), _PIECES, saved), self._order.rule, str(state / "pieces"))
-        return Replay(load_state(self._spark, str(state / "pieces")).pieces, self._order.rule)
 
     def _publish(self, staging: Staging, number: int, state: Path) -> int:
         """Put the new files into their places, each in one step. Returns how many records have come."""
@@ -211,7 +190,7 @@ class _Following:
         staging.publish(REPLAYED)
         rows = {table: rows_in(self._out / table) for table in (*LOG_TABLES, *REPLAYED)}
         tell_rows(self._out, rows, at=datetime.now(UTC).isoformat())
-        read = records_in_state(state / "pieces")
+        read = records_in_state(state / PIECES)
         if read != rows["records"]:
             raise AccountsDiffer(f"{read} records were read, {rows['records']} are in records: is somebody else at it?")
         for old_state in self._home.glob("state-*"):

@@ -1,13 +1,13 @@
 """The formats in which a run's tables are left: Parquet, or Delta Lake or Iceberg where Spark has their package.
 
 A run makes all of its tables as Parquet. Those formats replace a table in one step of their own, so for them the last
-thing that a run does is to copy each table.
+thing that a run does is to copy each table (`lake`).
 """
 
 from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from kohort.errors import KohortError
 from kohort.spark.choices import DELTA, ICEBERG, PARQUET
@@ -24,7 +24,8 @@ TRIED = {DELTA: f"{PACKAGES[DELTA]}:4.0.0", ICEBERG: f"{PACKAGES[ICEBERG]}:1.10.
 
 _CLASSES = {DELTA: "io.delta.sql.DeltaSparkSessionExtension", ICEBERG: "org.apache.iceberg.spark.SparkCatalog"}
 
-_CATALOG = "kohort_tables"
+CATALOG = "kohort_tables"
+"""What Spark calls the directory of a run whose tables are Iceberg's."""
 
 
 class FormatMissing(KohortError):
@@ -38,11 +39,12 @@ def settings_of(format_: str, out: Path) -> Mapping[str, str]:
             "spark.sql.extensions": _CLASSES[DELTA],
             "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         }
-    return _iceberg_settings(out) if format_ == ICEBERG else {}
+    return iceberg_settings(out) if format_ == ICEBERG else {}
 
 
-def _iceberg_settings(out: Path) -> dict[str, str]:
-    catalog = f"spark.sql.catalog.{_CATALOG}"
+def iceberg_settings(out: Path) -> dict[str, str]:
+    """What makes a directory a catalog of Iceberg's."""
+    catalog = f"spark.sql.catalog.{CATALOG}"
     return {catalog: _CLASSES[ICEBERG], f"{catalog}.type": "hadoop", f"{catalog}.warehouse": out.absolute().as_uri()}
 
 
@@ -60,19 +62,3 @@ def check_format(spark: SparkSession, format_: str) -> None:
             f"this Spark cannot write {format_}: give it --conf spark.jars.packages={package}:VERSION "
             f"(docs/pipeline.md tells which)"
         )
-
-
-def copy_tables(spark: SparkSession, format_: str, tables: Mapping[str, DataFrame], out: Path) -> None:
-    """Replace the tables, one after the other, each in one step."""
-    for name, table in tables.items():
-        if format_ == DELTA:
-            table.write.format(DELTA).mode("overwrite").option("overwriteSchema", "true").save(str(out / name))
-        else:
-            for setting, value in _iceberg_settings(out).items():
-                spark.conf.set(setting, value)
-            table.writeTo(f"{_CATALOG}.{name}").using(ICEBERG).createOrReplace()
-
-
-def read_table(spark: SparkSession, format_: str, out: Path, name: str) -> DataFrame:
-    """A table that a run has left."""
-    return spark.read.format(format_).load(str(out / name))

@@ -35,7 +35,7 @@ def take_open(files: Iterable[Path]) -> pa.Table:
             partial = path.with_name(f".{path.name}")
             with open_table(TABLE, str(partial)) as kept:
                 for group in range(file.num_row_groups):
-                    rows = _typed(file.read_row_group(group))
+                    rows = typed(file.read_row_group(group))
                     chosen = pc.equal(rows.column("fate"), "open")
                     found.append(rows.filter(chosen))
                     kept.write_table(rows.filter(pc.invert(chosen)))
@@ -83,8 +83,9 @@ def write_commits(rows: pa.Table, path: Path) -> None:
 
 
 def read_commits(path: Path) -> pa.Table:
-    return _typed(pq.ParquetFile(path).read())
+    return typed(pq.ParquetFile(path).read())
 
 
-def _typed(rows: pa.Table) -> pa.Table:
+def typed(rows: pa.Table) -> pa.Table:
+    """Rows of `offset_commits` as this package writes them, whoever has read them."""
     return rows.select(_SCHEMA.names).cast(_SCHEMA)

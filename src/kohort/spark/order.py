@@ -12,6 +12,7 @@ from kohort.spark.inputs import OFFSETS_TOPIC
 from kohort.spark.live import LiveAddress, logs_of
 from kohort.spark.manifest import NAME, read_manifest
 from kohort.spark.options import live_address
+from kohort.spark.publishing import is_begun
 from kohort.spark.schema import TABLES
 from kohort.spark.staging import BadOutput, is_being_replaced
 
@@ -55,7 +56,7 @@ class Order:
             found = read_manifest(out).format
             if found != self.format:
                 raise BadOutput(f"{out}: holds tables of format {found}: choose that, or another directory")
-        elif not is_being_replaced(out):
+        elif not is_being_replaced(out) and not is_begun(out):
             for name in TABLES:
                 if (out / name).exists():
                     raise BadOutput(f"{out / name}: is not from a run of `kohort pipeline` and stays as it is")

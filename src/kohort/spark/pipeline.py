@@ -20,13 +20,15 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
 
+from kohort.spark import publishing
 from kohort.spark.accounting import Accounting, kinds_in
 from kohort.spark.arrays import FIRST_MS, LAST_MS
 from kohort.spark.choices import PARQUET
 from kohort.spark.data_segments import Ends, find_ends
 from kohort.spark.derived import DERIVED, Derivation
 from kohort.spark.failures import idle_after_failures, one_line_failures
-from kohort.spark.formats import check_format, copy_tables
+from kohort.spark.formats import check_format
+from kohort.spark.lake import Lake
 from kohort.spark.live_ends import committed_offsets, find_live_ends
 from kohort.spark.log_tables import LogTables, Reached, reached_by
 from kohort.spark.manifest import Manifest, TableMade
@@ -114,8 +116,8 @@ class _Run:
         self._from_log(reached, replayed)
         accounting = self._accounting(reached)
         accounting.check()
-        ends = self._ends(reached)
-        at = self._moment(reached, ends)
+        ends = ends_of(order, reached.last_timestamp, self._table("current_offsets"))
+        at = moment_of(order, reached.last_timestamp, ends, self._started)
         self._derived(ends, at)
         self._publish()
         manifest = Manifest(
@@ -129,16 +131,13 @@ class _Run:
             seconds=round(time.perf_counter() - started, 3),
             as_of=None if order.as_of is None else _instant(order.as_of).isoformat(),
             at=at.isoformat(),
-            ends="furthest_group" if ends is None else "data_segments" if self._live is None else "live_cluster",
+            ends=told_by(order, ends),
             accounting=accounting.as_dict(),
-            versions={
-                "kohort": version("kohort"),
-                "spark": pyspark.__version__,
-                "python": platform.python_version(),
-            },
+            versions=versions(),
             tables=self._made,
         )
         manifest.write(order.out)
+        publishing.end(order.out)
         return manifest
 
     def _replayed(self) -> Replay:
@@ -165,16 +164,13 @@ class _Run:
         for name in REPLAYED:
             self._write(name, partial(replayed.table, name))
 
-    def _ends(self, reached: Reached) -> Ends | None:
-        if self._live is None:
-            return find_ends(self._source, self._order.topic, reached.last_timestamp)
-        return find_live_ends(self._live, self._order.topic, committed_offsets(self._table("current_offsets")))
-
     def _derived(self, ends: Ends | None, at: datetime) -> None:
         end_offsets = None if ends is None else self._spark.createDataFrame(ends.end_offsets)
         topic_times = None if ends is None else self._spark.createDataFrame(ends.topic_times)
         commits = self._table("offset_commits")
-        self._timed(_WALK, lambda: self._save(_WALK, walk(commits, end_offsets, topic_times, as_of=at)))
+        walking = partial(walk, commits, end_offsets, topic_times, as_of=at)
+        count = self._made["offset_commits"].rows
+        self._timed(_WALK, lambda: self._save(_WALK, walking(commit_count=count)))
         walked = self._spark.read.parquet(self._staging.path(_WALK))
         derivation = Derivation(self._table, walked, at, self._order.retention_minutes, end_offsets, topic_times)
         for name in DERIVED:
@@ -182,10 +178,15 @@ class _Run:
 
     def _publish(self) -> None:
         if self._order.format != PARQUET:
-            made = {name: self._table(name) for name in TABLES}
-            self._timed("copy", lambda: copy_tables(self._spark, self._order.format, made, self._order.out))
+            self._timed("copy", self._replace)
         else:
             self._staging.publish(TABLES)
+
+    def _replace(self) -> None:
+        lake = Lake(self._spark, self._order.format, self._order.out)
+        publishing.begin(lake, self._order.out)
+        for name in TABLES:
+            lake.replace(name, self._table(name))
 
     def _accounting(self, reached: Reached) -> Accounting:
         commits, groups = kinds_in(self._table("records"))
@@ -202,15 +203,6 @@ class _Run:
             group_generations=self._made["group_generations"].rows,
             group_generations_in_records=groups,
         )
-
-    def _moment(self, reached: Reached, ends: Ends | None) -> datetime:
-        """The time for which the tables speak; a clock that ran ahead does not put it behind the present."""
-        if self._order.as_of is not None:
-            return _instant(self._order.as_of)
-        if self._live is not None and ends is not None and ends.last_time is not None:
-            return _instant(ends.last_time)
-        heard = max(reached.last_timestamp, (ends and ends.last_time) or reached.last_timestamp)
-        return min(_instant(heard), self._started) if heard >= 0 else self._started
 
     def _write(self, name: str, make: Callable[[], DataFrame]) -> None:
         self._watcher.begin(name)
@@ -236,6 +228,33 @@ class _Run:
         result = work()
         self._watcher.done(what, None, time.perf_counter() - started)
         return result
+
+
+def moment_of(order: Order, last_timestamp: int, ends: Ends | None, started: datetime) -> datetime:
+    """The time for which the tables speak; a clock that ran ahead does not put it behind the present."""
+    if order.as_of is not None:
+        return _instant(order.as_of)
+    if order.live is not None and ends is not None and ends.last_time is not None:
+        return _instant(ends.last_time)
+    heard = max(last_timestamp, (ends and ends.last_time) or last_timestamp)
+    return min(_instant(heard), started) if heard >= 0 else started
+
+
+def ends_of(order: Order, last_timestamp: int, current_offsets: DataFrame) -> Ends | None:
+    """Where the data topics end, as their segments tell or a live cluster."""
+    if order.live is None:
+        return find_ends(order.source, order.topic, last_timestamp)
+    return find_live_ends(order.live, order.topic, committed_offsets(current_offsets))
+
+
+def told_by(order: Order, ends: Ends | None) -> str:
+    """Where ends are from, for the manifest."""
+    return "furthest_group" if ends is None else "data_segments" if order.live is None else "live_cluster"
+
+
+def versions() -> dict[str, str]:
+    """What made a run."""
+    return {"kohort": version("kohort"), "spark": pyspark.__version__, "python": platform.python_version()}
 
 
 def _instant(milliseconds: int) -> datetime:

@@ -17,17 +17,21 @@ _HADOOP_NAMES = {"s3a": "s3", "s3n": "s3"}
 
 
 class RemotePlace:
-    """A store that Arrow knows. It is named by its address alone, so that it can travel to other machines."""
+    """A store that Arrow knows. It is named by its address alone, so that it can travel to other machines.
+
+    Each question is a request, so sizes that came with a listing are not asked for again, except where it travels to.
+    """
 
     def __init__(self, address: str) -> None:
         self._address = address
         self._files: Any = None
+        self._sizes: dict[str, int] = {}
 
     def __getstate__(self) -> str:
         return self._address
 
     def __setstate__(self, address: str) -> None:
-        self._address, self._files = address, None
+        self._address, self._files, self._sizes = address, None, {}
 
     def is_directory(self, path: str) -> bool:
         from pyarrow import fs
@@ -37,11 +41,15 @@ class RemotePlace:
     def names(self, directory: str) -> list[str]:
         from pyarrow import fs
 
-        return sorted(entry.base_name for entry in self.files.get_file_info(fs.FileSelector(directory)))
+        entries = self.files.get_file_info(fs.FileSelector(directory))
+        self._sizes |= {entry.path: int(entry.size) for entry in entries if entry.size is not None}
+        return sorted(entry.base_name for entry in entries)
 
     def size(self, path: str) -> int:
         from pyarrow import fs
 
+        if path in self._sizes:
+            return self._sizes[path]
         info = self.files.get_file_info(path)
         if info.type == fs.FileType.NotFound:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)

@@ -14,7 +14,7 @@ from pyspark.sql import functions as fn
 
 from kohort.errors import KohortError
 from kohort.spark.failures import one_line_failures
-from kohort.spark.formats import read_table
+from kohort.spark.lake import read_table
 from kohort.spark.manifest import BadRun, Manifest, read_manifest
 from kohort.spark.restore_plan import Planned
 from kohort.spark.staging import is_being_replaced

@@ -45,21 +45,23 @@ def make_rows(count: int, seed: int) -> list[Row]:
     return rows
 
 
-def packed(rows: list[Row], size: int) -> list[pa.RecordBatch]:
+def packed(rows: list[Row], size: int, bucket_count: int = packing.BUCKETS) -> list[pa.RecordBatch]:
     """What a task gets: rows that several others have packed, sorted by bucket."""
     tasks = [rows[start::3] for start in range(3)]
     found = []
     for task in tasks:
         batches = pa.Table.from_pylist(task, schema=SCHEMA).to_batches(max_chunksize=size)
-        found += [row for batch in packing.pack(batches) for row in batch.to_pylist()]
+        found += [row for batch in packing.pack(batches, bucket_count) for row in batch.to_pylist()]
     found.sort(key=lambda row: row["bucket"])
     return pa.Table.from_pylist(found, schema=packing.PACKED).to_batches(max_chunksize=5)
 
 
-@pytest.fixture(params=[1, 50, 1 << 18])
+@pytest.fixture(params=[(1, 256), (50, 256), (50, 1), (50, 10_000), (1 << 18, 256)])
 def buckets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> list[Bucket]:
-    monkeypatch.setattr(packing, "_PACK_ROWS", request.param)
-    return [Bucket(keys, rows) for keys, rows in packing.unpack(packed(make_rows(600, 5), 20))]
+    pack_rows, bucket_count = request.param
+    monkeypatch.setattr(packing, "_PACK_ROWS", pack_rows)
+    monkeypatch.setattr(packing, "_LEAST_ROWS", 0)
+    return [Bucket(keys, rows) for keys, rows in packing.unpack(packed(make_rows(600, 5), 20, bucket_count))]
 
 
 def key_of(row: Row) -> tuple[object, ...]:
@@ -150,3 +152,10 @@ def test_points_are_the_minutes_in_which_the_furthest_went_on(buckets: list[Buck
     found = [(row["topic"], row["topic_partition"], row["committed_offset"], row["millis"] // 60_000) for row in rows]
     assert len(found) == len(set(found))
     assert set(found) == wanted
+
+
+def test_a_bucket_does_not_grow_with_the_log() -> None:
+    """60 billion commits, which are 5 TB, go into buckets that a task can hold."""
+    assert packing.buckets_for(0) == packing.buckets_for(10_000_000) == packing.BUCKETS
+    for commits in (2_000_000_000, 12_000_000_000, 60_000_000_000):
+        assert commits / packing.buckets_for(commits) <= packing.BUCKET_ROWS

@@ -17,8 +17,14 @@ from numpy.typing import NDArray
 BUCKETS = 256
 """A bucket is what is held in memory at once."""
 
+BUCKET_ROWS = 1 << 22
+"""So many rows a bucket should have at most: more rows, more buckets. What one topic partition has stays together."""
+
+_MOST_BUCKETS = 1 << 14
+
 _PACK_ROWS = 1 << 18
-"""So many rows are packed together, so that a bucket's share of them is worth a row."""
+_LEAST_ROWS = 1 << 8
+"""So many rows are packed together, and at least so many for each bucket, so that its share of them is worth a row."""
 
 KEY = pa.schema(
     [("topic", pa.string()), ("topic_partition", pa.int32()), ("group", pa.string()), ("partition", pa.int32())]
@@ -33,30 +39,36 @@ PACKED = pa.schema([("bucket", pa.int32()), ("keys", pa.binary()), ("rows", pa.b
 Codes = NDArray[np.int64]
 
 
-def pack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def buckets_for(rows: int) -> int:
+    """How many buckets it takes that none is too large for a task."""
+    return min(_MOST_BUCKETS, max(BUCKETS, -(-rows // BUCKET_ROWS)))
+
+
+def pack(batches: Iterable[pa.RecordBatch], bucket_count: int = BUCKETS) -> Iterator[pa.RecordBatch]:
     """Rows of `KEY` and `NUMBERS`, in any order, as rows of `PACKED`."""
+    enough = max(_PACK_ROWS, _LEAST_ROWS * bucket_count)
     held: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         held.append(batch)
         count += len(batch)
-        if count >= _PACK_ROWS:
-            yield from _packed(pa.Table.from_batches(held))
+        if count >= enough:
+            yield from _packed(pa.Table.from_batches(held), bucket_count)
             held, count = [], 0
     if count:
-        yield from _packed(pa.Table.from_batches(held))
+        yield from _packed(pa.Table.from_batches(held), bucket_count)
 
 
-def _packed(table: pa.Table) -> Iterator[pa.RecordBatch]:
+def _packed(table: pa.Table, bucket_count: int) -> Iterator[pa.RecordBatch]:
     codes, keys = distinct_keys(table)
-    buckets = _buckets(keys)
+    buckets = _buckets(keys, bucket_count)
     # Keys and rows of a bucket follow each other; a row names its key by the place that this has in the bucket.
     key_order, row_order = np.argsort(buckets, kind="stable"), np.argsort(buckets[codes], kind="stable")
     place_of_key = np.empty(len(keys), np.int64)
     place_of_key[key_order] = np.arange(len(keys))
     keys = keys.take(pa.array(key_order)).combine_chunks()
-    key_bounds = np.searchsorted(buckets[key_order], np.arange(BUCKETS + 1))
-    row_bounds = np.searchsorted(buckets[codes][row_order], np.arange(BUCKETS + 1))
+    key_bounds = np.searchsorted(buckets[key_order], np.arange(bucket_count + 1))
+    row_bounds = np.searchsorted(buckets[codes][row_order], np.arange(bucket_count + 1))
     row_keys = (place_of_key[codes] - key_bounds[buckets[codes]])[row_order].astype(np.int32)
     numbers = table.select(NUMBERS.names).take(pa.array(row_order)).combine_chunks()
     rows = pa.table([pa.array(row_keys), *numbers.columns], schema=_ROWS)
@@ -83,14 +95,14 @@ def distinct_keys(table: pa.Table) -> tuple[Codes, pa.Table]:
     return code, table.select(KEY.names).cast(KEY).take(pa.array(first))
 
 
-def _buckets(keys: pa.Table) -> NDArray[np.int16]:
+def _buckets(keys: pa.Table, bucket_count: int) -> NDArray[np.int16]:
     """The same for a topic partition whoever asks."""
     pairs = zip(keys["topic"].to_pylist(), keys["topic_partition"].to_pylist(), strict=True)
     found: dict[tuple[str, int], int] = {}
     numbers = []
     for pair in pairs:
         if pair not in found:
-            found[pair] = zlib.crc32(f"{pair[1]} {pair[0]}".encode()) % BUCKETS
+            found[pair] = zlib.crc32(f"{pair[1]} {pair[0]}".encode()) % bucket_count
         numbers.append(found[pair])
     return np.array(numbers, np.int16)
 

@@ -10,6 +10,7 @@ and how far each topic partition was known to be, minute by minute (`is_point`).
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import Column, DataFrame
@@ -71,9 +72,13 @@ def walk(
     burrow: BurrowRules | None = None,
     jumps: JumpRules | None = None,
     every_commit: bool = False,
+    commit_count: int = 0,
 ) -> DataFrame:
-    """What `offset_commits` tell: where a status changes (or it at every commit), steps that may be jumps, sums."""
-    from kohort.spark.tables.packing import PACKED, pack
+    """What `offset_commits` tell: where a status changes (or it at every commit), steps that may be jumps, sums.
+
+    Who knows how many commits there are says so: a task then takes as many of them at once as it can hold.
+    """
+    from kohort.spark.tables.packing import PACKED, buckets_for, pack
     from kohort.spark.tables.walker import WALKED, WalkRules
 
     burrow, jumps = burrow or BurrowRules(), jumps or JumpRules()
@@ -91,7 +96,7 @@ def walk(
     samples = samples_of(end_offsets, topic_times)
     if samples is not None:
         rows = rows.unionByName(_sample_rows(samples))
-    packed = rows.mapInArrow(pack, _spark_schema(PACKED))
+    packed = rows.mapInArrow(partial(pack, bucket_count=buckets_for(commit_count)), _spark_schema(PACKED))
     ordered = packed.repartition("bucket").sortWithinPartitions("bucket")
 
     def go(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
