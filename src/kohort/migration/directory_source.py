@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kohort.admin.offsets import Offset, Offsets
-from kohort.broker.topics_file import NAME as TOPICS_FILE
 from kohort.broker.topics_file import OFFSETS_TOPIC, TopicsFile
 from kohort.log.checkpoints import LOG_START_OFFSET, read_offsets
+from kohort.log.documents import FileDocuments
 from kohort.log.files import RealFiles
 from kohort.log.names import TopicPartition, parse_offset_file, parse_partition_directory
 from kohort.log.place import LOCAL
@@ -49,8 +49,7 @@ class DirectorySource:
         here: dict[str, list[int]] = {}
         for partition in sorted(self._directories):
             here.setdefault(partition.topic, []).append(partition.partition)
-        is_ours = os.path.exists(os.path.join(self._path, TOPICS_FILE))
-        told = TopicsFile(RealFiles(), self._path).read() if is_ours else {}
+        told = TopicsFile(FileDocuments(RealFiles(), self._path)).read()
         found = {}
         for name, numbers in here.items():
             topic = told.get(name)
