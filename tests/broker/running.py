@@ -84,7 +84,7 @@ def running(
 
     An error that nobody handled in the broker's thread fails the test.
     """
-    store = store_for(path) if files is None and (path is None or not any(path.iterdir())) else None
+    store = store_for(path) if files is None else None
     if files is None:
         files = SimulatedFiles() if path is None else RealFiles()
     if store is not None:

@@ -11,8 +11,8 @@ LEASE_MS = 5_000
 
 
 def store_for(path: Path | None) -> Store | None:
-    """The store that stands for a directory, taken over; None if directories are directories."""
-    if "KOHORT_TEST_STORE" not in os.environ:
+    """The store that stands for an empty directory, taken over; None if directories are directories."""
+    if "KOHORT_TEST_STORE" not in os.environ or (path is not None and path.exists() and any(path.iterdir())):
         return None
     return owned(new_database() if path is None else _database_of(path))
 
