@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 
-.PHONY: audit hostile help system install test test-slow test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
+.PHONY: audit hostile help system install test test-slow test-store test-spark test-kafka test-clients oracle check behaviours model soak simulate fuzz kill-test mutate nightly docs site demo bench load clean
 
 help:              ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*##/\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -28,6 +28,12 @@ test: install check behaviours ## lint, types, layers, documents and every test
 
 test-slow: install ## what make test has no time for: the demo's story, following a log, Ctrl-C, tutorials with Spark
 	$(BIN)/pytest -n 2 --dist loadgroup -m slow
+
+STORE_TESTS := aiokafka configs create_partitions create_topics delete_topics describe_cluster fetch kafka_python \
+	librdkafka librdkafka_transactions list_offsets long_names metadata offset_fetch pipelining produce \
+	produce_in_transactions short_way topic_ids
+test-store: install ## the broker's tests once more, with a PostgreSQL database in the place of files
+	KOHORT_TEST_STORE=1 $(BIN)/pytest -n 2 --dist loadgroup $(STORE_TESTS:%=tests/broker/test_%.py)
 
 # pyspark 4.0 is the oldest that is supported; what is in .venv is the newest.
 OLDEST_SPARK := 4.0.0

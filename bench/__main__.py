@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import broker, following, heartbeats, kafka, permissions, reporting, scale, secure, spark
+from bench import broker, following, heartbeats, kafka, permissions, reporting, scale, secure, spark, store
 from bench.beside import FULL, QUICK
 from bench.logs import write_log
 from bench.rows import all_hold, bounded, show
@@ -148,15 +148,15 @@ def main() -> None:
     only.add_argument("--coordinator", action="store_true", help="the coordinator only")
     only.add_argument("--broker", action="store_true", help="the broker only, beside Kafka and kfake")
     only.add_argument("--secure", action="store_true", help="commits with TLS, logins and ACLs, beside Kafka's own")
+    only.add_argument("--store", action="store_true", help="commits in PostgreSQL, beside local files and Kafka")
     only.add_argument("--spark", action="store_true", help="the pipeline on Spark only")
     only.add_argument("--report", action="store_true", help="the report of 100 million records only (20 GB)")
     only.add_argument("--scale", action="store_true", help="what the pipeline costs, fitted, and what 1 TB would take")
     only.add_argument("--load", action="store_true", help="2,000 connections for a minute, and nothing else")
     parser.add_argument("--json", type=Path, help="write the figures to this file too")
     args = parser.parse_args()
-    is_all = not (
-        args.coordinator or args.broker or args.secure or args.spark or args.report or args.scale or args.load
-    )
+    parts = (args.coordinator, args.broker, args.secure, args.store, args.spark, args.report, args.scale, args.load)
+    is_all = not any(parts)
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="kohort-bench-") as temporary:
         work = Path(temporary)
@@ -172,6 +172,8 @@ def main() -> None:
             rows += broker.measure(work / "broker", QUICK if args.quick else FULL)
         if is_all or args.secure:
             rows += secure.measure(work / "secure", secure.QUICK if args.quick else secure.FULL)
+        if is_all or args.store:
+            rows += store.measure(work / "store", QUICK if args.quick else FULL)
         if is_all or args.spark:
             rows += spark.measure(work / "spark", args.quick, args.huge)
             rows += following.measure(work / "following")

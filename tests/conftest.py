@@ -7,6 +7,7 @@ from xdist.remote import Producer
 
 from tests.log.tally import PROPERTY, Tally
 from tests.scheduling import SparkTogether, make_scheduler
+from tests.store.everywhere import fits
 
 
 class _Counter:
@@ -29,6 +30,13 @@ class _Counter:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_Counter(), "crash images")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = [item for item in items if not fits(item.name)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if fits(item.name)]
 
 
 def pytest_collection_finish() -> None:

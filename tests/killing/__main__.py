@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from tests.killing.go_clients import missing
+from tests.killing.killed import KilledBroker
 from tests.killing.run import Told, run
 
 
@@ -20,7 +21,7 @@ def main() -> None:
         sys.stdout.write(f"{lacks} is not installed: only clients of librdkafka take part, none of franz-go\n")
     sys.stdout.flush()
     with tempfile.TemporaryDirectory(prefix="kohort-killing-") as temporary:
-        told = run(Path(temporary) / "data", args.kills, args.seed, with_go=not lacks)
+        told = run(KilledBroker(Path(temporary) / "data"), args.kills, args.seed, with_go=not lacks)
     sys.stdout.write(_text(told))
 
 

@@ -1,14 +1,10 @@
 """A broker that is killed again and again while clients commit, and the ledger of what they were promised."""
 
-import json
 import random
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
@@ -48,11 +44,10 @@ class Told(NamedTuple):
     took_s: float
 
 
-def run(data: Path, kills: int, seed: int, *, with_go: bool) -> Told:
+def run(broker: KilledBroker, kills: int, seed: int, *, with_go: bool) -> Told:
     """Kill it so many times, each after 50 to 1,500 ms; `Violation` if a promise was broken."""
     began = time.monotonic()
     chance = random.Random(seed)
-    broker = KilledBroker(data)
     ledger = Ledger()
     broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address, "log_level": 0})
@@ -84,7 +79,7 @@ def run(data: Path, kills: int, seed: int, *, with_go: bool) -> Told:
         if not any(clients.look(consumer, group) for _ in range(_LOOKS)):
             raise Violation(f"{group} cannot be read any more")
         consumer.close()
-    broker.stop()
+    state = broker.end()
     if clients.errors:
         raise clients.errors[0]
     ledger.check()
@@ -93,7 +88,7 @@ def run(data: Path, kills: int, seed: int, *, with_go: bool) -> Told:
         broker.kills_at_start,
         {name: _heard(ledger, some.groups) for name, some in everybody.items()},
         len({(sync.group, sync.generation) for sync in ledger.syncs}),
-        _compare(ledger, data),
+        _compare(ledger, state),
         statistics.median(broker.starts_s),
         max(broker.starts_s),
         time.monotonic() - began,
@@ -112,10 +107,8 @@ def _heard(ledger: Ledger, groups: list[str]) -> Heard:
     )
 
 
-def _compare(ledger: Ledger, data: Path) -> int:
-    """`kohort state` on the files is a second opinion on what clients have read last; how many offsets there are."""
-    command = [str(Path(sys.executable).parent / "kohort"), "state", str(data), "--format", "json"]
-    state = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+def _compare(ledger: Ledger, state: Any) -> int:
+    """`kohort state` is a second opinion on what clients have read last; how many offsets there are."""
     stored = {(entry["group"], entry["partition"]): entry["offset"] for entry in state["offsets"]}
     read_last = {read.key: read.offset for read in ledger.reads}
     for key, offset in read_last.items():
