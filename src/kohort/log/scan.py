@@ -5,8 +5,10 @@
 Both report damage instead of raising it: whoever asked knows whether a bad tail is to be cut or to be refused.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import NamedTuple
 
 from kohort.errors import CorruptLog
@@ -17,6 +19,9 @@ from kohort.records.batch import LOG_OVERHEAD, MAX_BATCH_BYTES, BatchHeader, rea
 WINDOW_BYTES = 4 * 1024 * 1024
 _COMPILED_FROM = 16 * 1024 * 1024
 """So many bytes are worth the compiled walk; less is read before its loops are even loaded."""
+_LOADED_FROM = 64 * 1024
+"""And so many when they are."""
+_COMPILED = "kohort.log.compiled_scan"
 
 _PAUSED_WINDOW_BYTES = 32 * 1024
 """What is looked at between two pauses: about a millisecond's work."""
@@ -26,6 +31,12 @@ Pause = Callable[[], None]
 
 MAX_RELATIVE_OFFSET = (1 << 31) - 1
 """What an index entry can hold: no offset of a segment lies further behind its base."""
+
+
+def expect_much(size: int) -> None:
+    """So many bytes will be walked over, in however many files: the loops are loaded if that is worth it."""
+    if size >= _COMPILED_FROM:
+        import_module(_COMPILED)
 
 
 class WindowScan(NamedTuple):
@@ -118,7 +129,9 @@ def scan_segment(
     position = start
     last_offset = base_offset - 1
     length = window_bytes
-    compiled = verify and pause is None and end - start >= _COMPILED_FROM
+    compiled = (
+        verify and pause is None and end - start >= (_LOADED_FROM if _COMPILED in sys.modules else _COMPILED_FROM)
+    )
     while position < end:
         data = file.read_at(position, min(length, end - position))
         scan = scan_window(data, verify=verify, compiled=compiled)

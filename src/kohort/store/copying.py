@@ -14,6 +14,7 @@ from kohort.log.checkpoints import LOG_START_OFFSET, write_offsets
 from kohort.log.directory import CLEAN_SHUTDOWN
 from kohort.log.files import RealFile, RealFiles, join
 from kohort.log.names import LOG, TopicPartition, offset_file
+from kohort.log.scan import expect_much
 
 _BLOCK_BYTES = 1 << 20
 
@@ -54,19 +55,21 @@ def copy_all(
     connection: Connection, directory: str, partitions: list[StoredPartition], config_of: Callable[[str], LogConfig]
 ) -> None:
     """Put all of them into an empty directory, as a broker leaves it that ended well."""
-    files = CopyFiles()
+    files, size = CopyFiles(), 0
     for partition in partitions:
         path = join(directory, str(partition.topic_partition))
         files.make_dir(path)
-        _copy(connection, path, partition, config_of(partition.topic_partition.topic).segment_bytes)
+        size += _copy(connection, path, partition, config_of(partition.topic_partition.topic).segment_bytes)
+    expect_much(size)
     starts = {partition.topic_partition: partition.start_offset for partition in partitions if partition.start_offset}
     write_offsets(files, join(directory, LOG_START_OFFSET), starts)
     files.open(join(directory, CLEAN_SHUTDOWN), create=True).close()
 
 
-def _copy(connection: Connection, path: str, partition: StoredPartition, segment_bytes: int) -> None:
-    """In segments of about the right size. The first begins where the log does, and the last ends there too."""
-    files, end = CopyFiles(), -1
+def _copy(connection: Connection, path: str, partition: StoredPartition, segment_bytes: int) -> int:
+    """In segments of about the right size. The first begins where the log does, and the last ends there too. Returns
+    how many bytes that were."""
+    files, end, size = CopyFiles(), -1, 0
     with contextlib.ExitStack() as at_the_end:
         file: RealFile | None = None
         for base_offset, next_offset, block in _blocks(connection, partition):
@@ -75,9 +78,10 @@ def _copy(connection: Connection, path: str, partition: StoredPartition, segment
                 file = files.open(_segment(path, base), create=True)
                 at_the_end.callback(file.close)
             file.append(block)
-            end = next_offset
+            end, size = next_offset, size + len(block)
     if end < partition.end_offset:  # the cleaner, or retention, has left nothing up to there
         files.open(_segment(path, partition.end_offset), create=True).close()
+    return size
 
 
 def _blocks(connection: Connection, partition: StoredPartition) -> Iterator[tuple[int, int, bytes]]:
