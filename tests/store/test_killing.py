@@ -27,6 +27,8 @@ class _StoredProcess(OwnProcess):
 class StoredBroker(KilledBroker):
     """Every other kill is one of the database."""
 
+    last_words = (*KilledBroker.last_words, "kohort: waiting: broker 0 has the store")
+
     def __init__(self, database: Postgresql) -> None:
         self._database = database
         self._url = database.url
