@@ -10,9 +10,11 @@ import pytest
 from kohort.clock import VirtualClock
 from kohort.config import LogConfig
 from kohort.errors import StorageFailed
+from kohort.log.cleaner import Cleaner
 from kohort.log.names import TopicPartition
 from kohort.log.partition import Log
 from kohort.records.batch import read_batches
+from kohort.store.copying import CopyFiles
 from kohort.store.directory import StoreDirectory
 from kohort.store.store import Store
 from tests.log.log_bench import batch
@@ -43,8 +45,12 @@ def made(directory: StoreDirectory, *partitions: TopicPartition) -> list[Log]:
 
 
 def values(log: Log) -> list[str]:
-    fetched = log.read(log.log_start_offset, 1 << 20)
-    return [(record.value or b"").decode() for found in read_batches(fetched.records) for record in found.records]
+    found, offset = list[str](), log.log_start_offset
+    while offset < log.high_watermark:
+        fetched = log.read(offset, 1 << 20)
+        found += [(record.value or b"").decode() for one in read_batches(fetched.records) for record in one.records]
+        offset = fetched.next_offset
+    return found
 
 
 def rows(url: str, query: str) -> list[tuple[object, ...]]:
@@ -250,6 +256,27 @@ class TestWhatGoes:
         assert (log.log_start_offset, log.log_end_offset) == (1, 3)
         heir.close()
 
+    def test_a_log_that_was_cleaned_is_so_for_the_next_owner(self, store: Store, url: str) -> None:
+        config = LogConfig(cleanup_policy=frozenset({"compact"}), segment_bytes=300)
+        directory = opened(store, config)
+        (log,) = made(directory, ORDERS)
+        for number in range(20):
+            log.append(batch(f"{number}", key=b"even" if number % 2 == 0 else b"odd"))
+        directory.keeper.flush()
+        files = CopyFiles()
+        cleaning = Cleaner(files, directory.path, VirtualClock()).begin(log)
+        for step in cleaning.steps():
+            log.replace(step)
+            log.keep_replaced(step)
+        cleaned = values(log)
+        assert 2 <= len(cleaned) < 10
+        assert rows(url, "SELECT count(*) FROM kohort.batches") == [(len(cleaned),)]
+        store.close()
+        heir = owned(url)
+        log = opened(heir, config).logs[ORDERS]
+        assert (values(log), log.log_end_offset) == (cleaned, 20)
+        heir.close()
+
     def test_a_deleted_log_leaves_nothing_and_its_name_is_free(self, store: Store, url: str) -> None:
         directory = opened(store)
         (log,) = made(directory, ORDERS)
@@ -276,13 +303,8 @@ class TestWhatGoes:
         heir = owned(url)
         log = opened(heir, LogConfig(segment_bytes=1_500_000)).logs[ORDERS]
         assert len(log.segments) > 2
-        found, offset = [], 0
-        while offset < log.log_end_offset:
-            fetched = log.read(offset, 1 << 20)
-            offset = fetched.next_offset
-            found += [record.value for one in read_batches(fetched.records) for record in one.records]
-        assert len(found) == 80
-        assert [(value or b"").decode() for value in found[: len(before)]] == before
+        assert values(log) == before
+        assert len(before) == 80
         heir.close()
 
 

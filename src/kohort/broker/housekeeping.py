@@ -134,7 +134,8 @@ class Housekeeper:
         try:
             while (step := await self._in_thread(lambda: next(steps, None))) is not None:
                 log.replace(step)
-                await self._in_thread(partial(log.keep_replaced, step))
+                if log.is_copy:
+                    await self._in_thread(partial(log.keep_replaced, step))
             await self._in_thread(lambda: self._cleaner.note(cleaning))
         finally:
             self._cleaning = None

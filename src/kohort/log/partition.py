@@ -96,7 +96,8 @@ class Log:
         self._durable = 0
         self.keeper = keeper
         """Who makes appends safe; None if that is done by syncing this log."""
-        self._is_copy = keeper is not None and keeper.has_originals
+        self.is_copy = keeper is not None and keeper.has_originals
+        """Whether its files are one, of what the keeper has."""
         self._before_truncation = before_truncation
         self._deleted: list[tuple[int, str]] = []
         self._lock = threading.RLock()
@@ -134,7 +135,7 @@ class Log:
     def high_watermark(self) -> int:
         if self._flush_mode is not FlushMode.ALWAYS:
             return self._end.offset
-        return self._durable if self._is_copy else max(self._recovery_point, self._durable)
+        return self._durable if self.is_copy else max(self._recovery_point, self._durable)
 
     def note_durable(self, offset: int) -> None:
         """The keeper has made safe what lies below this offset."""
@@ -452,6 +453,7 @@ class Log:
             or self.active_segment in old_segments
         ):
             raise ValueError("only segments that follow on each other, before the active one, can be replaced")
+        end_offset = self._segments[place + len(old_segments)].base_offset
         txn_index = remaining_aborted(self._files, cleaned_path, old_segments, pause)
         with self._removal:
             self._check_usable()  # it may have been closed while we looked
@@ -459,12 +461,12 @@ class Log:
                 begin_swap(self._files, self.path, base, merged, txn_index)
                 retired = finish_swaps(self._files, self.path, pause)
                 if not self._files.exists(old_segments[0].path):
-                    return Replacement(old_segments, None, retired)
+                    return Replacement(old_segments, end_offset, None, retired)
                 new = Segment.open(self._files, self.path, base, self._clock.now_ms())
                 new.txn_index = txn_index
                 new.rebuild_indexes(self.config.index_interval_bytes, pause=pause)
                 new.write_indexes()
-                return Replacement(old_segments, new, retired)
+                return Replacement(old_segments, end_offset, new, retired)
 
     def replace(self, replacement: Replacement) -> Segment | None:
         """What was swapped in is read from now on. A log that was closed meanwhile has nothing to read any more."""
@@ -484,8 +486,7 @@ class Log:
     def keep_replaced(self, replacement: Replacement) -> None:
         """Let the keeper know what was cleaned, in any thread."""
         if self.keeper is not None:
-            old = replacement.old
-            self.keeper.replace(self, old[0].base_offset, old[-1].next_offset, replacement.new)
+            self.keeper.replace(self, replacement.old[0].base_offset, replacement.end_offset, replacement.new)
 
     def tick(self) -> None:
         """What is due by now: retention, forgetting silent producers, removing files that are out of use."""

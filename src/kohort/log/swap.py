@@ -36,6 +36,8 @@ class Replacement:
     """A cleaned segment that is in its place on the disk, if anything was left, and the old ones that it stands for."""
 
     old: Sequence[Segment]
+    end_offset: int
+    """Where what follows on them begins."""
     new: Segment | None
     retired: Sequence[str]
     """Files that are out of use."""

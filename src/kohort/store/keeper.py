@@ -215,13 +215,13 @@ class StoreKeeper:
 
     def replace(self, log: Log, begin: int, end: int, segment: Segment | None) -> None:
         """In one transaction: who reads meanwhile finds what was there, or what is."""
-        if log.is_closed:
+        row = self._rows.get(log)
+        if row is None:  # deleted meanwhile
             return
         batches: list[_Batch] = []
         if segment is not None:
             with storage_errors(segment.path):
                 batches = list(_batches(segment.file.read_at(0, segment.size)))
-        row = self._rows[log]
 
         def work(connection: Connection) -> None:
             connection.execute(
