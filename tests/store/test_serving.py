@@ -13,10 +13,10 @@ import pytest
 from kohort.errors import ErrorCode
 from tests.broker.wire_client import Closed, WireClient
 from tests.cli.commands import run_main
-from tests.postgresql import NoPostgresql, Postgresql, postgresql
+from tests.postgresql import Postgresql
 from tests.small_disk import MayNotMount, SmallDisk, small_disk
 from tests.store.serving import Serving, serving
-from tests.store.shared_server import new_database
+from tests.store.shared_server import new_database, own_server
 
 COMMIT, FETCH_OFFSETS, JOIN, SYNC, HEARTBEAT, METADATA = 8, 9, 11, 14, 12, 3
 FIND_COORDINATOR = 10
@@ -30,11 +30,8 @@ def url() -> str:
 @pytest.fixture
 def database() -> Iterator[Postgresql]:
     """A server that a test may stop."""
-    try:
-        with postgresql(fsync="off") as server:
-            yield server
-    except NoPostgresql as reason:
-        pytest.skip(f"NOT TESTED, there is no PostgreSQL: {reason}")
+    with own_server(fsync="off") as server:
+        yield server
 
 
 def connected(address: str) -> WireClient:
@@ -263,6 +260,12 @@ class TestWhatAUserGetsWrong:
         told = run_main("serve", "--store", url)
         assert told.code == 1
         assert "format" in told.stderr
+
+    @pytest.mark.parametrize("mode", ["os", "interval"])
+    def test_nothing_is_acknowledged_that_the_database_does_not_have(self, mode: str) -> None:
+        told = run_main("serve", "--store", "postgresql://me@127.0.0.1:1/x", "--set", f"log.flush.mode={mode}")
+        assert told.code == 2
+        assert "can only be always" in told.stderr
 
     @pytest.mark.parametrize("more", [["--memory"], ["--data", "d"]])
     def test_one_place_is_enough(self, url: str, more: list[str]) -> None:

@@ -124,6 +124,8 @@ def serve(
     if data is not None:
         _warn_if_readable(data)
     if store is not None:
+        if config.log_flush_mode is not FlushMode.ALWAYS:
+            raise click.UsageError("--store keeps what is acknowledged: log.flush.mode can only be always")
         home = _in_store(store, config)
     else:
         home = _Home(SimulatedFiles(), "memory") if data is None else _Home(RealFiles(), str(data))
