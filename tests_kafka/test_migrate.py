@@ -11,7 +11,8 @@ import pytest
 from bench import kafka
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
-from tests.migration.scenes import TOPIC, commit, copied, offsets_of, read_all, saved
+from tests.cli.group_scenes import commit
+from tests.migration.scenes import TOPIC, copied, offsets_of, read_all, saved
 
 from kohort.testing import Broker
 from tests_kafka.test_groups import NEW, OLD, new_kafka, old_kafka

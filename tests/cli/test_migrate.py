@@ -16,9 +16,9 @@ from kohort.log.names import TopicPartition
 from kohort.records.batch import Record
 from kohort.testing import Broker
 from tests.cli.commands import ctrl_c_as_usual, interrupt_this_process, run_main, silent_broker
-from tests.cli.group_scenes import HOSTILE, commit_as_is, member
+from tests.cli.group_scenes import HOSTILE, commit, commit_as_is, member
 from tests.golden_sets import ROOT
-from tests.migration.scenes import TOPIC, commit, copied, live, migrate, offsets_of, read_all, saved
+from tests.migration.scenes import TOPIC, copied, live, migrate, offsets_of, read_all, saved
 
 PATIENCE_S = 60.0
 ESCAPE = "\x1b"

@@ -50,16 +50,6 @@ def offsets_of(broker: Broker, group: str) -> dict[tuple[str, int], tuple[int, s
     }
 
 
-def commit(broker: Broker, group: str, offsets: Mapping[int, int], metadata: str = "", topic: str = TOPIC) -> None:
-    """Offsets of a group without members."""
-    consumer = Consumer({"bootstrap.servers": broker.bootstrap_servers, "group.id": group, "enable.auto.commit": False})
-    try:
-        wanted = [TopicPartition(topic, partition, offset, metadata) for partition, offset in offsets.items()]
-        consumer.commit(offsets=wanted, asynchronous=False)
-    finally:
-        consumer.close()
-
-
 def saved(directory: Path, seeds: Mapping[str, int], steps: int = 60) -> dict[str, RandomLog]:
     """A log directory as a broker of old would leave it, with a log of chance for each partition."""
     logs = {name: random_log(seed, steps) for name, seed in seeds.items()}

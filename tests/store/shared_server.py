@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import itertools
+from collections.abc import Iterator
 from functools import cache
 
 import pytest
@@ -12,15 +13,21 @@ from tests.postgresql import NoPostgresql, Postgresql, postgresql
 _numbers = itertools.count()
 
 
-@cache
-def server() -> Postgresql:
-    """The test is skipped, loudly, if there can be none."""
-    stack = contextlib.ExitStack()
-    atexit.register(stack.close)
+@contextlib.contextmanager
+def own_server(**settings: str) -> Iterator[Postgresql]:
+    """A server for one test alone. The test is skipped, loudly, if there can be none."""
     try:
-        return stack.enter_context(postgresql(max_connections="300", fsync="off"))
+        with postgresql(**settings) as server:
+            yield server
     except NoPostgresql as reason:
         pytest.skip(f"NOT TESTED, there is no PostgreSQL: {reason}")
+
+
+@cache
+def server() -> Postgresql:
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(own_server(max_connections="300", fsync="off"))
 
 
 def new_database() -> str:

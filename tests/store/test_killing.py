@@ -10,8 +10,9 @@ from kohort.testing.ports import Ports
 from tests.killing.go_clients import missing
 from tests.killing.killed import SETTINGS, KilledBroker, state_of
 from tests.killing.run import run
-from tests.postgresql import NoPostgresql, Postgresql, postgresql
+from tests.postgresql import Postgresql
 from tests.slow import slow
+from tests.store.shared_server import own_server
 
 _HOST = "127.0.0.1"
 _LEASE_MS = 1_000
@@ -68,11 +69,8 @@ class StoredBroker(KilledBroker):
 
 @pytest.fixture
 def database() -> Iterator[Postgresql]:
-    try:
-        with postgresql() as server:
-            yield server
-    except NoPostgresql as reason:
-        pytest.skip(f"NOT TESTED, there is no PostgreSQL: {reason}")
+    with own_server() as server:
+        yield server
 
 
 @pytest.mark.parametrize("kills", [4, pytest.param(40, marks=slow)])

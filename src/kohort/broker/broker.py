@@ -127,22 +127,17 @@ class Broker:
 
     def isolate(self) -> None:
         """It is not known whether this broker still owns what it has: it coordinates nothing until it is."""
-        for name, resign in self._resignations.items():
-            topic = self.topics.get(name)
-            for number in range(topic.partition_count if topic is not None else 0):
-                resign(number, None)
+        for topic in self._coordinators_topics():
+            self._give_up(topic)
 
     def resume(self) -> None:
         """It does: begin again with what is in the logs."""
-        for name in self._resignations:
-            topic = self.topics.get(name)
-            if topic is not None:
-                self._lead(topic)
+        for topic in self._coordinators_topics():
+            self._lead(topic)
         self.wake_timers()
 
-    @property
-    def _resignations(self) -> dict[str, Callable[[int, int | None], None]]:
-        return {OFFSETS_TOPIC: self.groups.on_resignation, TRANSACTION_TOPIC: self.transactions.on_resignation}
+    def _coordinators_topics(self) -> list[Topic]:
+        return [topic for name in (OFFSETS_TOPIC, TRANSACTION_TOPIC) if (topic := self.topics.get(name)) is not None]
 
     def stop(self) -> None:
         """Answer whoever waits, sync everything, close the logs."""
@@ -206,10 +201,7 @@ class Broker:
         """It goes, and with it what groups have committed for it. Whoever waits for its records is woken."""
         partitions = [TopicPartition(topic.name, number) for number in range(topic.partition_count)]
         logs = [log for partition in partitions if (log := self.topics.log(*partition)) is not None]
-        resign = self._resignations.get(topic.name)
-        for number in range(topic.partition_count if resign else 0):
-            assert resign is not None
-            resign(number, None)
+        self._give_up(topic)
         try:
             self.topics.delete(topic)
         except StorageFailed:
@@ -232,6 +224,16 @@ class Broker:
             log = self.topics.log(topic.name, partition)
             if log is not None and elect is not None:
                 elect(partition, leader_epoch(log))
+
+    def _give_up(self, topic: Topic) -> None:
+        """If it is a coordinator's, the coordinator lets go of what is in it."""
+        resign = {
+            OFFSETS_TOPIC: self.groups.on_resignation,
+            TRANSACTION_TOPIC: self.transactions.on_resignation,
+        }.get(topic.name)
+        if resign is not None:
+            for partition in range(topic.partition_count):
+                resign(partition, None)
 
     # Waiting for records
 
