@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as fn
@@ -36,7 +35,17 @@ from kohort.spark.manifest import Manifest, TableMade, read_manifest
 from kohort.spark.marks import Marks, followed, offsets_of
 from kohort.spark.open_commits import FILE, TABLE, typed, write_commits
 from kohort.spark.order import Order
-from kohort.spark.pipeline import TABLES, Watcher, ends_of, moment_of, run, settings_for_tables, told_by, versions
+from kohort.spark.pipeline import (
+    TABLES,
+    Watcher,
+    ends_of,
+    moment_of,
+    run,
+    settings_for_tables,
+    timed,
+    told_by,
+    versions,
+)
 from kohort.spark.refreshing import records_in_state, rows_in
 from kohort.spark.replaying import TABLES as REPLAYED
 from kohort.spark.saved_state import load_state
@@ -57,8 +66,6 @@ KEYS = {
 
 _PLACE = ("partition", "offset")
 _DAMAGE = ("path", "position")
-
-T = TypeVar("T")
 
 
 class CannotIncrement(KohortError):
@@ -140,12 +147,12 @@ class _Incremental:
     def all(self) -> Manifest:
         order, started = self._order, time.perf_counter()
         publishing.put_back(self._lake, order.out)
-        decided = self._timed("increment", self._take)
+        decided = timed(self._watcher, "increment", self._take)
         accounting = self._accounting()
         publishing.begin(self._lake, order.out)
         for name in LOG_TABLES:
             self._write(name, self._append)
-        self._timed("fates", lambda: self._decide(decided))
+        timed(self._watcher, "fates", lambda: self._decide(decided))
         last_timestamp = load_state(self._spark, str(self._new / PIECES)).last_timestamp
         ends = ends_of(order, last_timestamp, self._staged("current_offsets"))
         at = moment_of(order, last_timestamp, ends, self._started)
@@ -242,7 +249,7 @@ class _Incremental:
         topic_times = None if ends is None else self._spark.createDataFrame(ends.topic_times)
         count = self._made[TABLE].rows
         walked = walk(self._table(TABLE), end_offsets, topic_times, as_of=at, commit_count=count)
-        self._timed(_WALK, lambda: walked.write.parquet(self._staging.path(_WALK)))
+        timed(self._watcher, _WALK, lambda: walked.write.parquet(self._staging.path(_WALK)))
         walked = self._spark.read.parquet(self._staging.path(_WALK))
         retention = self._order.retention_minutes
         derivation = Derivation(self._table, walked, at, retention, end_offsets, topic_times)
@@ -262,10 +269,3 @@ class _Incremental:
         write(name)
         self._made[name] = TableMade(self._lake.read(name).count(), round(time.perf_counter() - started, 3))
         self._watcher.done(name, self._made[name].rows, self._made[name].seconds)
-
-    def _timed(self, what: str, work: Callable[[], T]) -> T:
-        self._watcher.begin(what)
-        started = time.perf_counter()
-        result = work()
-        self._watcher.done(what, None, time.perf_counter() - started)
-        return result

@@ -108,8 +108,8 @@ class _Run:
     def all(self, keep_state: Path | None) -> Manifest:
         order, started = self._order, time.perf_counter()
         if live := self._live:
-            self._timed(_FETCH, lambda: copy_topic(self._spark, live, order.topic, Path(self._source)))
-        replayed = self._timed(_REPLAY, self._replayed)
+            timed(self._watcher, _FETCH, lambda: copy_topic(self._spark, live, order.topic, Path(self._source)))
+        replayed = timed(self._watcher, _REPLAY, self._replayed)
         if keep_state is not None:
             replayed.save(str(keep_state))
         reached = reached_by(replayed)
@@ -170,7 +170,7 @@ class _Run:
         commits = self._table("offset_commits")
         walking = partial(walk, commits, end_offsets, topic_times, as_of=at)
         count = self._made["offset_commits"].rows
-        self._timed(_WALK, lambda: self._save(_WALK, walking(commit_count=count)))
+        timed(self._watcher, _WALK, lambda: self._save(_WALK, walking(commit_count=count)))
         walked = self._spark.read.parquet(self._staging.path(_WALK))
         derivation = Derivation(self._table, walked, at, self._order.retention_minutes, end_offsets, topic_times)
         for name in DERIVED:
@@ -178,7 +178,7 @@ class _Run:
 
     def _publish(self) -> None:
         if self._order.format != PARQUET:
-            self._timed("copy", self._replace)
+            timed(self._watcher, "copy", self._replace)
         else:
             self._staging.publish(TABLES)
 
@@ -222,12 +222,14 @@ class _Run:
         """A table that is made already."""
         return self._spark.read.schema(schema_of(name)).parquet(self._staging.path(name))
 
-    def _timed(self, what: str, work: Callable[[], T]) -> T:
-        self._watcher.begin(what)
-        started = time.perf_counter()
-        result = work()
-        self._watcher.done(what, None, time.perf_counter() - started)
-        return result
+
+def timed(watcher: Watcher, what: str, work: Callable[[], T]) -> T:
+    """A step that makes no table."""
+    watcher.begin(what)
+    started = time.perf_counter()
+    result = work()
+    watcher.done(what, None, time.perf_counter() - started)
+    return result
 
 
 def moment_of(order: Order, last_timestamp: int, ends: Ends | None, started: datetime) -> datetime:
